@@ -11,6 +11,7 @@ import pytest
 
 from late_tables import LateTables
 from tailrace.console import table_facts
+from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
 from tailrace.console.table_facts import KeptFacts, TableFacts
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
@@ -202,6 +203,16 @@ def test_a_table_that_is_damaged_twice_is_named_once(layout):
     file = cut(layout, "late")
     (facts,) = KeptFacts().get([layout], PATIENCE_S)
     assert [(each.where, each.fields) for each in facts.damaged] == [(str(file), ["uncorrected"])]
+
+
+def test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables(layout):
+    """The tables were read before it was deployed again."""
+    old = TableFacts(numbers={"batches": 3, "committed": 30, "frontier": 20, "k_ms": 2_000})
+    state = StreamStateRow(word="running", tone="good", why=None)
+    row = StreamRow(name="q", kind=None, file=None, state=state, batches=4, committed=40, frontier=30, k_ms=3_200)
+    assert (with_tables(row, old).k_ms, with_tables(row, old).committed) == (3_200, 40)
+    killed = row.model_copy(update={"batches": 2})
+    assert (with_tables(killed, old).k_ms, with_tables(killed, old).committed) == (2_000, 30)
 
 
 def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):

@@ -341,7 +341,9 @@ def test_a_driver_in_a_crash_loop_shows_as_such_with_what_it_reported_last(clien
 def test_a_drained_stream_keeps_its_numbers_and_needs_no_attention(client, layout):
     layout.stream.mkdir(parents=True)
     now = wall_ms()
-    Status("drained", 1, 0, now - 900_000, 3, rows=9, committed=now - 900_000, k_ms=50, coverage=0.5).write(layout)
+    Status("drained", 1, 0, now - 900_000, 3, rows=9, committed=now - 900_000, k_ms=50, coverage=0.5, frontier=1).write(
+        layout
+    )
     found = get(client, STREAMS)
     (row,) = found["queries"]
     assert (row["state"]["word"], row["state"]["tone"], found["ill"]) == ("drained", "idle", 0)

@@ -83,6 +83,20 @@ MUTATIONS = (
         (f"{FACTS}::test_the_last_hour_is_that_of_the_reading_and_not_of_arrival",),
     ),
     Mutation(
+        "console: the numbers of the tables hold where no driver reports newer ones",
+        "console/stream_rows.py",
+        'if numbers.get("batches", 0) <= (row.batches or 0):',
+        "if True:",
+        ("tests/orchestration/test_console_figures.py::test_the_head_says_what_the_tables_hold",),
+    ),
+    Mutation(
+        "console: a driver that reports is newer than the tables as they were read",
+        "console/stream_rows.py",
+        'if numbers.get("batches", 0) <= (row.batches or 0):',
+        "if not numbers:",
+        (f"{FACTS}::test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables",),
+    ),
+    Mutation(
         "console: late tuples of the last hour",
         "console/table_facts.py",
         'tables.read("metrics", ["late"], batches)',

@@ -9,6 +9,13 @@ OUTLYING = "tests/unit/cli/test_outlying_times.py"
 
 MUTATIONS = (
     Mutation(
+        "quality: an answer given again as it was is not corrected",
+        "correction/quality.py",
+        "is_corrected = is_streamed & np.append(is_changed, True)",
+        "is_corrected = is_streamed & np.append(is_changed | True, True)",
+        ("tests/unit/correction/test_quality.py::test_an_answer_that_was_given_again_as_it_was_is_not_corrected",),
+    ),
+    Mutation(
         "ledger: what is late between two gaps belongs to neither",
         "correction/uncorrected.py",
         "yield select(rows, index >= 0), index[index >= 0]",

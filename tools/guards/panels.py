@@ -8,10 +8,60 @@ FACTS = "tests/unit/panels/test_stamped_facts.py"
 EMD_JOIN = "tests/unit/panels/kinds/test_emd_join.py"
 SERIES = "tests/unit/panels/test_series.py"
 FRONTIER, CHANGES = "tests/unit/panels/test_frontier.py", "tests/unit/panels/test_settings_changes.py"
+FIGURES = "tests/orchestration/test_console_figures.py"
 PROMISE, LATE = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late"))
 EXTREMES = "tests/unit/cli/test_expressions_over_extremes.py"
 
 MUTATIONS = (
+    Mutation(
+        "frontier: K is that of the newest batch, and no extreme of a point",
+        "panels/frontier.py",
+        "return of_batch[-1], sum(",
+        "return max(of_batch), sum(",
+        (f"{FIGURES}::test_the_frontier_has_the_k_of_the_newest_batch_and_its_moves",),
+    ),
+    Mutation(
+        "frontier: each move of K is a change",
+        "panels/frontier.py",
+        "sum(k != other for k, other in pairwise(known))",
+        "0",
+        (f"{FIGURES}::test_the_frontier_has_the_k_of_the_newest_batch_and_its_moves",),
+    ),
+    Mutation(
+        "frontier: settings that hold from a tick to come are said",
+        "panels/frontier.py",
+        "if each.at is not None and each.at >= ends[1] and each.what != QUIET",
+        "if False",
+        (f"{FRONTIER}::test_settings_that_hold_from_a_tick_to_come_are_said",),
+    ),
+    Mutation(
+        "late: a partition has the late tuples of ticks that its files share",
+        "panels/source_progress.py",
+        "late_of = stream.late_of_directories",
+        "late_of = stream.late",
+        (f"{FIGURES}::test_late_rows_are_accounted_for_by_partitions_or_a_note", LATE),
+    ),
+    Mutation(
+        "late: what no partition has is said",
+        "panels/late.py",
+        "(rest := late_rows - sum(one.late or 0 for one in partitions)) > 0:",
+        "(rest := 0) > 0:",
+        (f"{FIGURES}::test_late_rows_are_accounted_for_by_partitions_or_a_note",),
+    ),
+    Mutation(
+        "late: partitions have the late tuples of the batches of the range",
+        "panels/late.py",
+        "late_by_tick(tables, _of_batches(metrics, ends), notes)",
+        "late_by_tick(tables, ends, notes)",
+        (f"{LATE}::test_a_batch_that_took_in_more_than_the_range_has_all_its_late_rows",),
+    ),
+    Mutation(
+        "ledger: answers given again as they were are no changes",
+        "panels/ledger.py",
+        'changed = corrections["changed"]',
+        'changed = corrections["answers"]',
+        (f"{FIGURES}::test_a_correction_changes_the_answers_that_are_other_ones",),
+    ),
     Mutation(
         "one request reads each table at one version",
         "panels/query_view.py",

@@ -1,4 +1,4 @@
-"""Counts the answers that a correction changes: next versions that differ from the versions in force."""
+"""Finds and counts the answers that a correction changes: versions that differ from the versions before."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tailrace.answers.identity import Identity
 from tailrace.answers.versions import without_retracted
 from tailrace.ground import matching
+from tailrace.ground.matching import select
 
 _TOLERANCE = 1e-9  # of doubles: sums of the same values in another order
 _NEAR_ZERO = 1e-12  # where these cancel out
@@ -33,11 +34,19 @@ def count_changed(
         All versions of at least these answers before.
     """
     now, before = without_retracted(rows), without_retracted(identity.latest(versions))
+    is_changed = find_changed(identity, row_identity, content, now, before)
+    return identity.first_rows(select(now, is_changed)).num_rows
+
+
+def find_changed(
+    identity: Identity, row_identity: Sequence[str], content: pa.Schema, now: pa.Table, before: pa.Table
+) -> NDArray[np.bool_]:
+    """Test which rows of `now` are of answers that are new or differ from those before; parameters as above."""
     number, others = identity.number(now, before)
     size = 1 + max(number.max(initial=-1), others.max(initial=-1))
     is_changed = np.bincount(number, minlength=size) != np.bincount(others, minlength=size)
     np.logical_or.at(is_changed, number, ~_are_same(row_identity, content, now, before))
-    return int(is_changed[np.unique(number)].sum())
+    return np.asarray(is_changed[number])
 
 
 def _are_same(row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, others: pa.Table) -> NDArray[np.bool_]:

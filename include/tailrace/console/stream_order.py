@@ -12,7 +12,7 @@ from tailrace.ground.errors import refuse
 
 _ILL_FIRST = ("bad", "broken promise", "warn", "good", "idle")
 _PROMISES_ILL_FIRST = ("broken", "unknown", "kept")
-_OF_TABLES = TableFacts.model_fields.keys() - {"note", "is_unreadable"}
+_OF_TABLES = TableFacts.model_fields.keys() - {"note", "numbers", "is_unreadable"}
 
 
 @dataclass(frozen=True)

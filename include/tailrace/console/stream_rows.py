@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +28,7 @@ from tailrace.storage.status import OVER, Status, wall_ms
 _ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
+_NUMBERS = ("batches", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
 
 
 class StreamStateRow(Shown):
@@ -68,6 +69,7 @@ class StreamRow(Shown):
     behind_ms: int | None = None
     data_ends: int | None = None
     rows_left: int | None = None
+    batches: int | None = None
     committed: int | None = None
     frontier: int | None = None
     k_ms: int | None = None
@@ -188,7 +190,8 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     """Add the facts of the tables to a row; None where they are not read yet."""
     if facts is None:
         return row
-    update = {name: getattr(facts, name) for name in TableFacts.model_fields if name != "note"}
+    update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
+    update |= _newer(row, facts.numbers)
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 
@@ -197,13 +200,25 @@ def with_dags(row: StreamRow, dags: dict[str, KnownDag]) -> StreamRow:
     return row.model_copy(update={"paused": held_up(row.name, dags, row.uncorrected)})
 
 
+def _newer(row: StreamRow, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of the tables if they are newer than the driver's last report."""
+    if numbers.get("batches", 0) <= (row.batches or 0):
+        return {}
+    return _progress({name: numbers.get(name) for name in _NUMBERS})
+
+
+def _progress(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers with the age of what is committed; without K before the first tick, when the tables have 0."""
+    committed = numbers["committed"]
+    behind_ms = None if committed is None else max(wall_ms() - committed, 0)
+    return {**numbers, "behind_ms": behind_ms} | ({"k_ms": None} if numbers["frontier"] is None else {})
+
+
 def _reported(reported: Status) -> dict[str, Any]:
-    names = ("committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
-    behind_ms = None if reported.committed is None else max(wall_ms() - reported.committed, 0)
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
     data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
-    numbers = {name: getattr(reported, name) for name in names} | {"rows_left": reported.unread_rows(wall_ms())}
-    return numbers | {"behind_ms": behind_ms, "data_ends": data_ends}
+    numbers = _progress({name: getattr(reported, name) for name in _NUMBERS})
+    return numbers | {"rows_left": reported.unread_rows(wall_ms()), "data_ends": data_ends}
 
 
 def _not_known(reported: Status) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
+from pydantic import Field
 
 from tailrace.console.panel_cache import Versions, versions
 from tailrace.correction.promise_state import PromiseState
@@ -26,7 +28,8 @@ from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import wall_ms
+from tailrace.storage.progress import read_newest, read_totals
+from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
 
 HOUR_MS = 3_600_000
@@ -64,6 +67,9 @@ class TableFacts(Shown):
         The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
     uncorrected : int or None
         The number of late tuples that no correction covers.
+    numbers : dict
+        The progress and the totals of the committed batches, where no driver reports them, or not any more: the last
+        report of a driver that was killed is older than its last batch.
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
@@ -79,6 +85,7 @@ class TableFacts(Shown):
     uncorrected: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
+    numbers: dict[str, int | float | None] = Field(default={})
     note: str | None = None
     is_unreadable: bool = False
     damaged: tuple[DamagedTable, ...] = ()
@@ -111,6 +118,7 @@ def _read(tables: Tables, since_ms: int, pieces: Pieces) -> TableFacts:
         quarantined_hour=since[1],
         uncorrected=pieces.read("uncorrected", lambda: _uncorrected(tables), None),
         last_correction=pieces.read("last_correction", lambda: _last_correction(tables), None),
+        numbers=pieces.read("numbers", lambda: _numbers(tables), dict[str, Any]()),
     )
 
 
@@ -124,6 +132,16 @@ def _last_correction(tables: Tables) -> LastCorrection | None:
     runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
     last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return last and LastCorrection(at=last["started_at"], late=last["late"])
+
+
+def _numbers(tables: Tables) -> dict[str, Any]:
+    reported = Status.read(tables.layout)
+    is_told = reported is not None and reported.unread_rows(wall_ms()) is not None
+    last = None if is_told or not tables.has("metrics") else tables.greatest("metrics", "batch")
+    if last is None:
+        return {}
+    batches = last + 1
+    return read_newest(tables.layout, batches) | read_totals(tables.layout, batches) | {"batches": batches}
 
 
 def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:

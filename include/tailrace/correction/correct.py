@@ -44,7 +44,6 @@ from tailrace.storage.tables import VACUUM, Tables, within
 from tailrace.storage.warehouses import Warehouse
 
 _WRITTEN = "the corrected answers are written; the same command completes the correction"
-_UNRECORDED = ("changed", "other_contents")
 
 _VACUUM_S = 60.0  # the stream's vacuum takes seconds
 
@@ -59,9 +58,10 @@ class CorrectionReport:
     corrected answers that are null as their type does not hold them. `where_failed` is the number of pairs for which
     the condition of a join failed, `where_failure` the reason of one. `lookups` has the versions of the tables in which
     the correction looked up again, by the lookups' names, as JSON. `changed` is the number of corrected answers that
-    are new, or other ones than before. `other_contents` are the records of each stream in a range of event time that
-    repeat an id with other content; None of a stream where they are too many to read. The ledger has neither of the
-    two.
+    are new, or other ones than before; the others are given again, as with a later `as_of` they take precedence over
+    what a correction with an earlier one may still give. `other_contents` are the records of each stream in a range of
+    event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
+    not have them.
     """
 
     interval: str
@@ -134,13 +134,14 @@ def correct(
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         lookups = _lookups(pipeline, tables, as_of)
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
-        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns([*_UNRECORDED])
+        report = replace(report, changed=changed)
+        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns(["other_contents"])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)
         contents = None
         if not correction_range.arrival:
             contents = in_events(query, pipeline, history_scan.logs, *correction_range.bounds)
-        report = replace(report, changed=changed, other_contents=contents)
+        report = replace(report, other_contents=contents)
     deliver_all(layout, query, pipeline.kind)
     return report
 

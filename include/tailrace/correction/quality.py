@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.answers.changed_answers import find_changed
 from tailrace.answers.versions import without_retracted
 from tailrace.correction.promise_state import read_measured
 from tailrace.disorder.policy import SlackPolicy
@@ -130,7 +131,8 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
     answers, index, is_streamed = select(answers, counted), index[counted], is_streamed[counted]
     k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[index]  # −1 reads the appended value
-    is_corrected = is_streamed & answers["corrected"].to_numpy()
+    is_changed = find_changed(model.identity, model.row_identity, kind.answer, exact, streamed)
+    is_corrected = is_streamed & np.append(is_changed, True)[model.identity.find(answers, exact)]  # −1: taken back
     has_k = ~np.isnan(k_ms)
     horizon_bucket = (model.horizon(answers) - 1) // length_ms
     bucket, (count, corrected, missing, with_k, k_sum) = group(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from itertools import pairwise
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.delays import DelayQuantiles, read_delays
+from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import How, downsample, within_limits
-from tailrace.panels.settings_changes import Change, read_changes, within_range
+from tailrace.panels.settings_changes import QUIET, Change, read_changes, within_range
 from tailrace.panels.wall_clock import WallClock, read_wall_clock
+from tailrace.storage.tables import Tables
 
 MOST_CHANGES = 200
 
@@ -57,8 +64,18 @@ class FrontierSeries(Shown):
 
 
 class FrontierAnswer(ArrivalAnswer):
-    """The answer of the panel; `delays` covers the newest tuples up to the end of the range."""
+    """The answer of the panel; `delays` covers the newest tuples up to the end of the range.
 
+    Attributes
+    ----------
+    k_ms : int or None
+        The slack K after the newest batch of the range.
+    k_changes : int or None
+        The number of batches of the range after which K was another than after the batch before.
+    """
+
+    k_ms: int | None = None
+    k_changes: int | None = None
     series: FrontierSeries
     wall: WallClock
     changes: list[Change]
@@ -71,19 +88,26 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
     if ends is None:
         nothing = FrontierSeries(**{name: [] for name in ("at", *_SERIES)})
         return FrontierAnswer(series=nothing, wall=WallClock(at=[], emitted_at=[]), changes=[], note=NOTHING_YET)
-    rows = read_metrics(view.tables, ["committed", *(name for name in _SERIES if name != "least_k_ms")], ends)
+    rows = read_metrics(view.tables, ["batch", "committed", *(name for name in _SERIES if name != "least_k_ms")], ends)
     rows = rows.append_column("least_k_ms", rows["k_ms"])
     pieces, no_wall = Pieces(), WallClock(at=[], emitted_at=[])
-    changes = pieces.read(
-        "changes", lambda: within_range(read_changes(view.tables, view.query.tick_ms), *ends), list[Change]()
-    )
+    every = pieces.read("changes", lambda: read_changes(view.tables, view.query.tick_ms), list[Change]())
+    changes, (k_ms, k_changes) = within_range(every, *ends), _k_of(view.tables, rows)
     notes = [] if rows.num_rows else ["no batch has committed arrival times in this range"]
+    if request.to is None:
+        notes += [
+            f"{each.what} holds from {format_time(each.at)} on, and that tick is not complete"
+            for each in every
+            if each.at is not None and each.at >= ends[1] and each.what != QUIET
+        ]
     if len(changes) > MOST_CHANGES:
         notes.append(f"the newest {MOST_CHANGES} of {len(changes):,} changes of the settings are shown")
     delays, unknown = pieces.read("delays", lambda: _delays(view, ends[1]), (None, list[str]()))
     return FrontierAnswer(
         from_=ends[0],
         to=ends[1],
+        k_ms=k_ms,
+        k_changes=k_changes,
         series=FrontierSeries(**downsample(_printable(rows), "committed", _SERIES)),
         wall=pieces.read("wall", lambda: read_wall_clock(view.tables, *ends), no_wall),
         changes=changes[-MOST_CHANGES:],
@@ -91,6 +115,17 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
         note="; ".join([*notes, *unknown]) or None,
         damaged=pieces.damaged,
     )
+
+
+def _k_of(tables: Tables, rows: pa.Table) -> tuple[int | None, int]:
+    """Return K after the newest of some batches in a row, and how many have another K than the batch before."""
+    batch, place = np.unique(rows["batch"].to_numpy(), return_index=True)  # all tasks have the same K
+    of_batch = rows["k_ms"].take(pa.array(place)).to_pylist()
+    if not of_batch:
+        return None, 0
+    before = read_known(tables, "metrics", {"k_ms": pa.int64()}, ds.field("batch") == int(batch[0]) - 1)["k_ms"]
+    known = [k for k in (*before.to_pylist()[:1], *of_batch) if k is not None]
+    return of_batch[-1], sum(k != other for k, other in pairwise(known))
 
 
 def _printable(rows: pa.Table) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.correction.uncorrected import count_uncorrected
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
@@ -38,7 +39,7 @@ class LateAnswer(ArrivalAnswer):
     waiting_rows : int or None
         The rows that wait now: accepted, but in incomplete ticks. Null where a table is damaged.
     late_rows : int
-        The late tuples of the range.
+        The late tuples of the batches of the range, and so those of `series`, `partitions` and `files`.
     uncorrected_rows : int or None
         The uncorrected late tuples of all times. Null where a table is damaged.
     holding : str or None
@@ -75,28 +76,36 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
     is_in_range = pc.and_(pc.greater(metrics["committed"], ends[0]), pc.less_equal(metrics["committed"], ends[1]))
     rows = metrics.filter(is_in_range)
     notes = [] if view.query.has_late_tuples else [NEVER_LATE]
-    late = pieces.read("partitions files", lambda: late_by_tick(tables, ends, notes), None)
+    late = pieces.read("partitions files", lambda: late_by_tick(tables, _of_batches(metrics, ends), notes), None)
     progress = unknown
     if waiting is not None:
         now = len(waiting), int(waiting[-1])
         progress = pieces.read("partitions files holding", lambda: read_streams(view, late, *now), unknown)
-    tick_ms = view.query.tick_ms
+    tick_ms, late_rows = view.query.tick_ms, pc.sum(rows["late"]).as_py() or 0
     files = [file for stream in progress.streams for file in files_of(stream, tick_ms, ends)]
+    partitions = [one for stream in progress.streams for one in partitions_of(stream, view.query, tick_ms, ends)]
+    if late is not None and partitions and (rest := late_rows - sum(one.late or 0 for one in partitions)) > 0:
+        notes.append(f"late tuples of ticks that several partitions have, or of others than these: {rest:,}")
     return LateAnswer(
         from_=ends[0],
         to=ends[1],
         series=LateSeries(**downsample(rows, "committed", {"late": "sum", "waiting": "max"})),
         waiting_rows=None if waiting is None else int(waiting[-1]),
-        late_rows=pc.sum(rows["late"]).as_py() or 0,
+        late_rows=late_rows,
         uncorrected_rows=pieces.read("uncorrected_rows", lambda: count_uncorrected(tables), None),
-        partitions=tuple(
-            one for stream in progress.streams for one in partitions_of(stream, view.query, tick_ms, ends)
-        ),
+        partitions=tuple(partitions),
         holding=progress.holding,
         files=tuple(sorted(files, key=lambda file: file.last or 0, reverse=True)[:MOST_FILES]),
         note="; ".join([*notes, *progress.notes]) or None,
         damaged=pieces.damaged,
     )
+
+
+def _of_batches(metrics: pa.Table, ends: tuple[int, int]) -> tuple[int, int]:
+    """Return the arrival (from, to] that the batches of a range took in: a batch may begin long before it commits."""
+    before = metrics.filter(pc.less_equal(metrics["committed"], ends[0]))["committed"]
+    low = pc.max(before).as_py()
+    return BEFORE_ALL if low is None else low, ends[1]
 
 
 PANEL = Panel("late", ArrivalRequest, read, ("metrics", "segments", "late", "correction_runs"))

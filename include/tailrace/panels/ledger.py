@@ -26,7 +26,7 @@ MOST = 500
 """The largest number of shown runs and gaps, the newest ones."""
 
 _INT, _TEXT, _REAL = pa.int64(), pa.string(), pa.float64()
-_COUNTS = ("late", "answers", "retracted", "repeats", "overflowed", "where_failed")
+_COUNTS = ("late", "answers", "changed", "retracted", "repeats", "overflowed", "where_failed")
 _CORRECTIONS = {"interval": _TEXT, "where_failure": _TEXT, "lookups": _TEXT} | dict.fromkeys(
     (*_COUNTS, "as_of", "started_at", "arrived_from", "arrived_to"), _INT
 )
@@ -48,7 +48,7 @@ class LedgerRun(Shown):
         The arrival time up to which history was read.
     started_at : int
         Wall-clock time at which a correction began, or a calibration proposed.
-    late, answers, retracted, repeats, overflowed, where_failed : int or None
+    late, answers, changed, retracted, repeats, overflowed, where_failed : int or None
         The counts of a correction, see `CorrectionReport`; null where an earlier release did not count.
     where_failure : str or None
         The reason of a pair for which the condition of a join failed.
@@ -66,6 +66,7 @@ class LedgerRun(Shown):
     arrived_to: int | None = None
     late: int | None = None
     answers: int | None = None
+    changed: int | None = None
     retracted: int | None = None
     repeats: int | None = None
     overflowed: int | None = None
@@ -94,11 +95,15 @@ class Gap(Shown):
 
 
 class Totals(Shown):
-    """Totals of all corrections in the range: their number, late tuples, answers and retractions."""
+    """Totals of all corrections in the range: their number, late tuples, answers and retractions.
+
+    What several of them cover counts in each. `changed` is null where an earlier release did not count what changed.
+    """
 
     corrections: int
     late: int
     answers: int
+    changed: int | None
     retracted: int
 
 
@@ -151,7 +156,9 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
 
 def _totals(corrections: pa.Table) -> Totals:
     sums = {name: pc.sum(corrections[name]).as_py() or 0 for name in ("late", "answers", "retracted")}
-    return Totals(corrections=corrections.num_rows, **sums)
+    changed = corrections["changed"]
+    total = None if changed.null_count else pc.sum(changed, min_count=0).as_py()
+    return Totals(corrections=corrections.num_rows, changed=total, **sums)
 
 
 def _corrections(tables: Tables) -> pa.Table:

@@ -23,8 +23,8 @@ class ReadSegments(NamedTuple):
     Attributes
     ----------
     path : Array of text
-    batch, rows : ndarray, shape (n,)
-        The batch that read each, and its number of records.
+    batch, rows, accepted : ndarray, shape (n,)
+        The batch that read each, and its numbers of records and of tuples.
     first, last : ndarray, shape (n,)
         The ends (ms) of the newest ticks before and after it; its tuples came in these ticks, or between. `BEFORE_ALL`
         before any tick.
@@ -35,9 +35,20 @@ class ReadSegments(NamedTuple):
     path: pa.Array
     batch: Ints
     rows: Ints
+    accepted: Ints
     first: Ints
     last: Ints
     max_event: int | None
+
+    @property
+    def file(self) -> Ints:
+        """The number of each segment's file."""
+        return encode(self.path)[1]
+
+    @property
+    def directories(self) -> tuple[pa.Array, Ints]:
+        """The directories of the files, and the number of each segment's directory among them."""
+        return encode(pc.replace_substring_regex(self.path, "[^/]*$", ""))
 
 
 def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -> dict[str, ReadSegments]:
@@ -57,6 +68,7 @@ def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -
             rows["path"].combine_chunks(),
             rows["batch"].to_numpy(),
             rows["rows"].to_numpy(),
+            pc.fill_null(rows["accepted"], 0).to_numpy(),
             first,
             np.append(first[1:], end)[: len(first)],
             pc.max(rows["max_event"]).as_py(),
@@ -64,21 +76,22 @@ def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -
     return streams
 
 
-def late_by_segment(segments: ReadSegments, arrived: Ints, tuples: Ints) -> tuple[Ints, int]:
-    """Count the late tuples of each segment, shape (n,), and the late tuples of ticks shared by several files.
+def late_by_segment(segments: ReadSegments, part: Ints, arrived: Ints, tuples: Ints) -> tuple[Ints, int]:
+    """Count the late tuples of each segment, shape (n,), and the late tuples of ticks that several parts share.
 
-    Among segments of the same file, the first one counts.
+    Among segments of the same part, the first one counts.
 
     Parameters
     ----------
+    part : ndarray, shape (n,)
+        The number of each segment's part of the source: its file or directory.
     arrived, tuples : ndarray, shape (m,)
         For rows of the table `late`: the end of the tick, and the number of tuples.
     """
     low = np.searchsorted(segments.last, arrived, side="left")  # the first one that reaches the tick
     high = np.searchsorted(segments.first, arrived, side="right") - 1  # the last one that came no later
     count = len(segments.first)
-    _, file = encode(segments.path)
-    file = np.append(file, -1)  # for the index after the last one
-    is_known = (low <= high) & (low < count) & (file[low] == file[high])
+    part = np.append(part, -1)  # for the index after the last one
+    is_known = (low <= high) & (low < count) & (part[low] == part[high])
     counts = np.bincount(low[is_known], tuples[is_known], count).astype(np.int64)
     return counts, int(tuples[~is_known].sum())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.ground.columns import Ints, encode
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
@@ -53,15 +52,18 @@ class FileProgress(Shown):
     ----------
     late : int or None
         The number of late tuples of the range from it, as far as known; None where there are too many.
-    first, last : int or None
-        The range of its tuples' arrival, ms; None where nothing came before.
+    after : int or None
+        The arrival time that its stream had reached before it, ms: its own tuples came then or later. None for the
+        first file, and where it has no tuples.
+    last : int or None
+        The newest arrival of its tuples, ms, to the precision of a tick; None where it has none.
     """
 
     path: str
     stream: str
     rows: int
     late: int | None
-    first: int | None
+    after: int | None
     last: int | None
 
 
@@ -70,12 +72,13 @@ def partitions_of(stream: StreamProgress, query: Query, tick_ms: int, ends: tupl
     source, segments = query.streams[stream.name].source, stream.segments
     if isinstance(source, KafkaSource):
         return _of_topic(stream, ends)
-    names, index = encode(pc.replace_substring_regex(segments.path, "[^/]*$", ""))
+    names, index = segments.directories
     newest, last = np.full(len(names), -1), np.full(len(names), BEFORE_ALL)
     np.maximum.at(newest, index, np.arange(len(index)))
     np.maximum.at(last, index, segments.last)
     rows = np.bincount(index, segments.rows, len(names))
-    late = None if stream.late is None else np.bincount(index, stream.late, len(names))
+    late_of = stream.late_of_directories
+    late = None if late_of is None else np.bincount(index, late_of, len(names))
     prefix = f"{getattr(source, 'path', '')}/"
     return [
         PartitionProgress(
@@ -100,7 +103,7 @@ def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> lis
     first, last = np.full(len(names), AFTER_ALL), np.full(len(names), BEFORE_ALL)
     np.minimum.at(first, index, segments.first[places])
     np.maximum.at(last, index, segments.last[places])
-    rows = np.bincount(index, segments.rows[places], len(names))
+    rows, accepted = (np.bincount(index, each[places], len(names)) for each in (segments.rows, segments.accepted))
     late = None if stream.late is None else np.bincount(index, stream.late[places], len(names))
     return [
         FileProgress(
@@ -108,8 +111,8 @@ def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> lis
             stream=stream.name,
             rows=int(rows[position]),
             late=None if late is None else int(late[position]),
-            first=_passed(int(first[position]), tick_ms),
-            last=_passed(int(last[position]), tick_ms),
+            after=_passed(int(first[position]), tick_ms) if accepted[position] else None,
+            last=_passed(int(last[position]), tick_ms) if accepted[position] else None,
         )
         for position in np.argsort(-newest)[:MOST_FILES].tolist()
     ]

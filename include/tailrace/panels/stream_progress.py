@@ -32,8 +32,9 @@ class StreamProgress:
     Attributes
     ----------
     segments : ReadSegments
-    late : ndarray, shape (n,), or None
-        The late tuples of the range, by segment; None where there are too many rows.
+    late, late_of_directories : ndarray, shape (n,), or None
+        The late tuples of the range, by segment: those of ticks that one file has, and those of ticks that the files of
+        one directory have. None where there are too many rows.
     reached : int or None
         The arrival time that it has reached, ms.
     is_idle, is_holding : bool
@@ -43,6 +44,7 @@ class StreamProgress:
     name: str
     segments: ReadSegments
     late: Ints | None
+    late_of_directories: Ints | None
     reached: int | None
     is_idle: bool
     is_holding: bool
@@ -75,18 +77,21 @@ def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: 
     states = {name: StreamWait(reached.get(name), segments[name].max_event, name in idle) for name in names}
     held = what_holds(states, waiting, position.quiet)
     notes = []
-    streams, unknown = [], 0
+    streams, unknown = list[StreamProgress](), 0
     for name in names:
-        counts, ambiguous = None, 0
+        of_files = of_directories = None
         if late is not None:
-            mine = late.filter(pc.equal(late["stream"], name))
-            counts, ambiguous = late_by_segment(segments[name], mine["arrived"].to_numpy(), mine["tuples"].to_numpy())
-        unknown += ambiguous
+            mine, read = late.filter(pc.equal(late["stream"], name)), segments[name]
+            ends = mine["arrived"].to_numpy(), mine["tuples"].to_numpy()
+            of_files, ambiguous = late_by_segment(read, read.file, *ends)
+            of_directories, _ = late_by_segment(read, read.directories[1], *ends)
+            unknown += ambiguous
+        is_idle, is_holding = name in idle, name == held.stream
         streams.append(
-            StreamProgress(name, segments[name], counts, reached.get(name), name in idle, name == held.stream)
+            StreamProgress(name, segments[name], of_files, of_directories, reached.get(name), is_idle, is_holding)
         )
     if unknown:
-        notes.append(f"late tuples of a tick that several files have are counted in none of these: {unknown:,}")
+        notes.append(f"late tuples of a tick that several files have are counted in none of these files: {unknown:,}")
     return SourceProgress(streams, held.reason, notes)
 
 

@@ -356,13 +356,16 @@ def test_a_link_of_the_time_line_keeps_the_focus_while_the_stream_goes_on(site, 
 
 def test_the_ledger_counts_the_late_tuples_of_gaps_that_it_does_not_show(site, window):
     gap = {"from": NOW, "to": NOW + 1, "late": 0}
-    totals = {"corrections": 700, "late": 9000, "answers": 800, "retracted": 0}
+    totals = {"corrections": 700, "late": 9000, "answers": 1_139, "changed": 184, "retracted": 0}
     late = {"gaps": [gap], "gaps_total": 600, "gaps_late": 5, "totals": totals, "committed": NOW + 1}
     site.query("q", ledger=late)
     page = shown(window, "queries/q?part=ledger")
     figures = page.locator("#part .figures")
     expect(figures).to_contain_text("600, with 5 late")
     expect(figures).to_contain_text("9,000")
+    values = figures.locator("> div")
+    expect(values.filter(has_text="Answers changed").locator("dd")).to_have_text("184")
+    expect(values.filter(has_text="Answers given").locator("dd")).to_have_text("1,139")
 
 
 @pytest.mark.parametrize(("is_open", "tone"), [(True, "warn"), (False, "bad")])
@@ -914,23 +917,16 @@ def test_a_stream_with_a_damaged_table_is_ill_and_says_where_and_what_to_do(site
     expect(row).to_have_class(re.compile("wrong"))
 
 
-def test_changes_of_k_are_those_of_k_within_the_range(site, window):
-    changes = [
-        {"at": at, "tick": at, "about": "settings", "version": version, "what": what, "evidence": ""}
-        for version, (at, what) in enumerate(
-            [
-                (NOW - 9, "K 100 ms → 200 ms"),
-                (None, "K 200 ms"),
-                (NOW + 1, "the streams were quiet: open windows closed"),
-                (NOW + 2, "error 0.1 → 0.2, K 200 ms → 350 ms"),
-                (NOW + 3, "risk 0.1 → 0.2"),
-            ]
-        )
-    ]
-    site.query("q", frontier={**OVER_ARRIVAL, "changes": changes})
+def test_k_and_its_changes_are_those_of_the_batches_and_not_of_settings_or_of_points(site, window):
+    settled = {"at": None, "tick": 0, "about": "settings", "version": 1, "what": "K 200 ms", "evidence": ""}
+    series = {**OVER_ARRIVAL["series"], "k_ms": [9_000] * len(OVER_ARRIVAL["series"]["at"])}
+    answer = {**OVER_ARRIVAL, "series": series, "changes": [settled], "k_ms": 3_200, "k_changes": 7}
+    site.query("q", frontier=answer)
     page = shown(window, "queries/q")
-    expect(page.locator("#part .figures > div", has_text="Changes of K").locator("dd")).to_have_text("1")
-    expect(page.get_by_role("table", name="Settings of disorder").locator("tbody tr")).to_have_count(5)
+    figures = page.locator("#part .figures > div")
+    expect(figures.filter(has_text="Changes of K").locator("dd")).to_have_text("7")
+    expect(figures.filter(has=page.locator("dt", has_text=re.compile("^K$"))).locator("dd")).to_have_text("3.2 s")
+    expect(page.get_by_role("table", name="Settings of disorder").locator("tbody tr")).to_have_count(1)
 
 
 def test_times_within_sentences_are_in_the_chosen_zone_and_what_is_to_be_typed_stays(run_js):

@@ -74,6 +74,21 @@ def test_errors_are_those_of_the_streamed_answers_against_the_latest_versions():
     assert (first.error, first.risk) == (0.1, 0.2)
 
 
+def test_an_answer_that_was_given_again_as_it_was_is_not_corrected():
+    found = measured(
+        ("a", 1000, 9.0, 50, 1, False, False),
+        ("a", 1000, 9.0, None, 2, True, False),  # the same again
+        ("b", 1000, 9.0, 50, 1, False, False),
+        ("b", 1000, 8.0, None, 2, True, False),
+        ("b", 1000, 9.0, None, 3, True, False),  # the same again, after all
+        ("c", 1000, 9.0, 50, 1, False, False),
+        ("c", 1000, 8.0, None, 2, True, False),
+        ("d", 1000, 9.0, 50, 1, False, False),
+        ("d", 1000, 9.0, None, 2, True, True),  # taken back
+    )
+    assert (found[0].answers, found[0].corrected) == (4, 2)
+
+
 def test_where_nothing_is_promised_5_percent_are_off():
     rows = [("a", 100, 9.5, 0, 1, False, False), ("a", 100, 10.0, 0, 2, True, False)]
     rows += [("b", 100, 9.6, 0, 1, False, False), ("b", 100, 10.0, 0, 2, True, False)]

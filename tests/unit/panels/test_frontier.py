@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import le, lt
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from join_queries import query_over as join_over
 from local_driver import Driver
 from oracle import Tuple
 from panel_stream import BATCH_ROWS, TICK, PanelStream, query_over, run_stream
+from tailrace.ground.duration import format_time
 from tailrace.panels import delays, frontier, wall_clock
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.frontier import FrontierAnswer
@@ -203,6 +205,24 @@ def test_the_delays_come_from_history_where_the_source_is_no_log(tmp_path):
     assert damaged.fields == ["delays"]
     assert str(view.layout.table("history")) in damaged.where
     assert without.series == answer.series
+
+
+def test_settings_that_hold_from_a_tick_to_come_are_said(tmp_path):
+    tuples = make_stream(100, 3)
+    write_files(tuples, tmp_path / "in", even(100, 2))
+    stream = PanelStream(query_over(tmp_path, {"policy": "k_slack", "k": "2 s"}), tmp_path / "wh", tuples)
+    stream.driver.run(50)
+    answer = frontier.read(stream.view, ArrivalRequest())
+    at, (first, *_) = answer.to, (row for row in stream.rows("facts") if row["about"] == "settings")
+    assert "holds from" not in (answer.note or "")
+    settings = json.dumps({"policy": "k_slack", "k": 3_200, "initial": None})
+    later = first | {"value": settings, "version": 99, "from_tick": at // TICK + 1}
+    tables = stream.view.tables
+    tables.add("facts", pa.Table.from_pylist([later], tables.schema("facts")))
+    newest = frontier.read(stream.view, ArrivalRequest())
+    assert (newest.k_ms, newest.k_changes) == (answer.k_ms, answer.k_changes), "no tick has them yet"
+    assert f"holds from {format_time((at // TICK + 1) * TICK)} on, and that tick is not complete" in newest.note
+    assert frontier.read(stream.view, ArrivalRequest(to=at)).note == answer.note
 
 
 def test_without_its_source_the_delays_are_unknown_and_the_rest_is_shown(tmp_path):

@@ -101,23 +101,36 @@ def test_files_come_newest_first_with_the_arrival_times_that_they_brought(stream
         arrivals = [t.arrival_time for place, t in enumerate(stream.tuples) if _file_of(place) == number]
         assert file.rows == len(arrivals)
         assert file.last == max(arrivals) // TICK * TICK
-        assert file.first is None if number == 0 else file.first <= min(arrivals) < file.first + 10 * TICK
+        assert file.after is None if number == 0 else file.after <= min(arrivals) < file.after + 10 * TICK
 
 
 def test_a_source_without_partitions_is_one(stream, answer):
     (whole,) = answer.partitions
     assert (whole.stream, whole.partition, whole.rows, whole.is_idle) == ("readings", "", TUPLES, False)
-    assert whole.late == sum(file.late for file in answer.files)
+    assert whole.late == answer.late_rows
     assert whole.passed == max(t.arrival_time for t in stream.tuples) // TICK * TICK
 
 
 def test_late_tuples_of_a_tick_of_two_files_are_of_neither():
     paths = pa.array(["a", "a", "b"])
     ends = np.array([[0, 100, 200], [100, 200, 300]])
-    segments = ReadSegments(paths, np.arange(3), np.ones(3, int), *ends, None)
+    segments = ReadSegments(paths, np.arange(3), np.ones(3, int), np.ones(3, int), *ends, None)
     arrived, tuples = np.array([50, 100, 150, 200, 250, 999]), np.array([1, 2, 4, 8, 16, 32])
-    counts, unknown = late_by_segment(segments, arrived, tuples)
+    counts, unknown = late_by_segment(segments, segments.file, arrived, tuples)
     assert (counts.tolist(), unknown) == ([1 + 2, 4, 16], 8 + 32)
+    counts, unknown = late_by_segment(segments, segments.directories[1], arrived, tuples)
+    assert (counts.tolist(), unknown) == ([1 + 2, 4 + 8, 16], 32), "the files are of one directory"
+
+
+def test_a_batch_that_took_in_more_than_the_range_has_all_its_late_rows(tmp_path):
+    tuples = make_stream(400, 3)
+    write_files(tuples, tmp_path / "in", even(400, 2))
+    backlog = PanelStream(query_over(tmp_path, {"policy": "k_slack", "k": "100 ms"}), tmp_path / "wh", tuples)
+    backlog.driver.run()
+    (whole,) = {row["committed"] for row in backlog.rows("metrics")}
+    answer = late.read(backlog.view, ArrivalRequest(from_=whole - 1_000))
+    assert answer.late_rows == sum(row["tuples"] for row in backlog.rows("late")) > 20
+    assert sum(one.late for one in answer.partitions) == answer.late_rows
 
 
 def test_directories_by_time_are_partitions(tmp_path):
@@ -171,8 +184,9 @@ def test_a_join_with_a_table_has_no_late_rows_and_none_that_wait(tmp_path):
 def test_a_topic_has_its_partitions_with_the_records_of_the_range():
     paths = ["kafka:readings?0=0-5&1=0-7", "kafka:readings?0=5-9&1=7-7", "kafka:readings?0=9-9&1=7-10&2=0-0"]
     ends = np.array([[0, 100, 200], [100, 200, 300]])
-    segments = ReadSegments(pa.array(paths), np.arange(3), np.array([12, 4, 3]), *ends, None)
-    progress = StreamProgress("readings", segments, np.zeros(3, int), 290, False, False)
+    rows = np.array([12, 4, 3])
+    segments = ReadSegments(pa.array(paths), np.arange(3), rows, rows, *ends, None)
+    progress = StreamProgress("readings", segments, np.zeros(3, int), np.zeros(3, int), 290, False, False)
     source = {"format": "kafka", "servers": "localhost:9092", "topic": "readings"}
     query = query_over(Path(), {"policy": "none"}, source=source)
     found = partitions_of(progress, query, 10, (100, 300))

@@ -63,7 +63,7 @@ def test_runs_are_the_rows_of_the_tables_newest_first(corrected):
     assert (calibration["k_ms"], calibration["late"]) == (proposal["k_ms"], None)
     assert [(run["arrived_from"], run["arrived_to"]) for run in found] == [LATER, (None, None), (FROM, TO)]
     assert (answer["runs_total"], answer["note"]) == (4, None)
-    sums = {name: sum(row[name] for row in runs) for name in ("late", "answers", "retracted")}
+    sums = {name: sum(row[name] for row in runs) for name in ("late", "answers", "changed", "retracted")}
     assert answer["totals"] == {"corrections": 3, **sums}
 
 

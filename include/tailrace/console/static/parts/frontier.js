@@ -1,4 +1,4 @@
-// How far event time is behind arrival: t_max and frontier, K and why it moved, coverage, rows and late ones.
+// How far event time is behind arrival: t_max and frontier, K and its settings, coverage, rows and late ones.
 
 import { chart, columns } from "../chart.js";
 import { h } from "../dom.js";
@@ -35,10 +35,6 @@ function ofK(series) {
   return differs ? [greatest, { name: "least K", values: series.least_k_ms, style: "dash", tone: "soft" }] : [greatest];
 }
 
-// Count the changes of K in a range: those that it begins with, and those of other settings, are none.
-const changesOfK = (changes, from, to) =>
-  changes.filter((change) => change.at > from && change.at <= to && /(^|, )K /.test(change.what ?? "")).length;
-
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
   const wall = columns(data.wall, "at", ["emitted_at"]);
@@ -60,10 +56,10 @@ function show(data, context) {
       ? figures([
           ["Frontier behind arrival", duration(last(behind))],
           ["Newest event behind arrival", duration(last(less(series.at, series.t_max)))],
-          ["K", duration(last(series.k_ms))],
+          ["K", duration(data.k_ms), "The slack after the newest batch of this range"],
           ["Rows in this range", count(sum(series.rows))],
           ["Late in this range", count(sum(series.late))],
-          ["Changes of K", unread(data, "changes") ? "–" : count(changesOfK(changes, data.from, data.to))],
+          ["Changes of K", count(data.k_changes), "Batches of this range after which K was another than before"],
         ])
       : empty("No batch was committed in this range. Choose another one, or see whether the stream runs."),
     series.at.length
@@ -132,7 +128,8 @@ function show(data, context) {
         )
       : null,
     section(
-      "Settings of disorder: why K moved",
+      "Settings of disorder",
+      h("p", { class: "hint" }, "K follows from them. A policy that adapts to the stream moves it without a change of settings."),
       changes.length
         ? table(
             [
@@ -155,7 +152,7 @@ function show(data, context) {
           )
         : empty(unread(data, "changes") ?? "No change of the settings of disorder is on record in this range."),
     ),
-    section("Delays", delays(data.delays, last(series.k_ms), unread(data, "delays"))),
+    section("Delays", delays(data.delays, data.k_ms ?? null, unread(data, "delays"))),
   ];
 }
 

@@ -44,8 +44,8 @@ function show(data, context) {
         )
       : null,
     figures([
-      ["Waiting rows", count(data.waiting_rows), "Read, and not yet in a closed window"],
-      ["Late rows", count(data.late_rows)],
+      ["Waiting rows", count(data.waiting_rows), "Read, and in a tick that is not complete yet"],
+      ["Late rows", count(data.late_rows), "Of the batches that were committed in this range"],
       [
         "In gaps of the ledger",
         count(data.uncorrected_rows),
@@ -89,10 +89,16 @@ function show(data, context) {
                 hint: "How far the newest partition of a stream is behind the furthest one of all streams",
                 show: (each) => (isNewest(each) ? duration(ahead - each.passed) : "–"),
               },
-              { title: "Rows", number: true, show: (each) => count(each.rows) },
+              {
+                title: "Rows",
+                number: true,
+                hint: "All that was read of it; of a topic's partition, what was read in this range",
+                show: (each) => count(each.rows),
+              },
               {
                 title: "Late",
                 class: "text",
+                hint: "Late rows of this range",
                 show: (each) => bar(worst ? (each.late ?? 0) / worst : 0, count(each.late), "warn"),
               },
             ],
@@ -118,7 +124,11 @@ function show(data, context) {
                 number: true,
                 show: (each) => (each.late ? h("strong", null, count(each.late)) : count(each.late)),
               },
-              { title: "First arrival", show: (each) => time(each.first) },
+              {
+                title: "Arrived after",
+                hint: "The arrival that its stream had reached before it: its rows came then or later",
+                show: (each) => time(each.after),
+              },
               { title: "Last arrival", show: (each) => time(each.last) },
             ],
             files,

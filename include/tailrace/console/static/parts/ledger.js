@@ -11,6 +11,10 @@ import { spell, timeline } from "../timeline.js";
 import { airflowLink, empty, figures, prose, section, unread } from "../ui.js";
 import { asText } from "./frontier.js";
 
+const CHANGED = "Answers of corrections that were new, or other ones than before; each run counts its own";
+const GIVEN =
+  "Answers of corrections, also those given again as they were: by their later as of they hold against any correction with an earlier one";
+
 const isTime = (ms) => typeof ms === "number" && Number.isFinite(ms);
 
 function linked(run) {
@@ -30,13 +34,16 @@ function placeOf(run, start) {
   return isTime(run.as_of) ? { from: run.as_of, to: run.as_of } : null;
 }
 
+// Return how many of the answers that a correction gives are new, or other ones than before.
+const ofAnswers = (run) => `${count(run.changed)} of ${plural(run.answers, "answer")} changed`;
+
 const hasFailed = (run) => Boolean(run.where_failed);
 
 function itemOf(run, start) {
   const place = placeOf(run, start);
   if (!place) return null;
   const kind = run.kind === "calibration" ? "calibration" : "run";
-  const what = hasFailed(run) ? "a condition failed" : `${count(run.late)} late, ${count(run.answers)} answers`;
+  const what = hasFailed(run) ? "a condition failed" : `${count(run.late)} late, ${ofAnswers(run)}`;
   const title = `${run.kind} of ${spell(place.from, place.to)}: ${run.kind === "calibration" ? `K ${duration(run.k_ms)}` : what}`;
   return { ...place, class: hasFailed(run) ? "gap" : kind, title, ...linked(run) };
 }
@@ -89,7 +96,8 @@ const columns = [
     show: (run) => (airflowAddress(run.run_url) ? airflowLink(airflowAddress(run.run_url), "Airflow") : "–"),
   },
   { title: "Late", number: true, show: (run) => count(run.late) },
-  { title: "Answers", number: true, show: (run) => count(run.answers) },
+  { title: "Changed", number: true, hint: CHANGED, show: (run) => count(run.changed) },
+  { title: "Answers", number: true, hint: GIVEN, show: (run) => count(run.answers) },
   { title: "Retracted", number: true, show: (run) => value(run.retracted) },
   { title: "K", number: true, show: (run) => duration(run.k_ms) },
   { title: "Accuracy", number: true, show: (run) => share(run.accuracy) },
@@ -155,8 +163,9 @@ function show(data, context) {
     figures([
       ["Committed up to", time(data.committed)],
       ["Corrections", taken(totals.corrections)],
-      ["Late tuples taken", taken(totals.late)],
-      ["Answers changed", taken(totals.answers)],
+      ["Late tuples of all runs", taken(totals.late), "What several corrections cover counts in each"],
+      ["Answers changed", taken(totals.changed), CHANGED],
+      ["Answers given", taken(totals.answers), GIVEN],
       ["Retracted", taken(totals.retracted)],
       ["Gaps", gapWord ?? (known && !unread(data, "gaps") ? badge("none", "good") : "–")],
     ]),
