@@ -81,15 +81,18 @@ def _without_driver(status: DriverStatus, reported: Status | None, is_begun: boo
     if reported is None:
         return StreamState("unknown", "bad", "no driver runs it, and its last report can't be read")
     if reported.state in ("drained", "ended"):
-        at = format_time(reported.at_ms)
-        return StreamState(reported.state, "idle", f"since {at}; what came later is unread until it is deployed")
+        why = f"since {format_time(reported.at_ms)}; what came later is unread until it is deployed"
+        has_rejected_all = reported.quarantined and not reported.rows
+        faults = _faults_of_records(status, reported, reported.state) if has_rejected_all else iter(())
+        return next(faults, StreamState(reported.state, "idle", why))
     if (status.silent_ms or 0) < _SILENT_MS and reported.state != "stopped":
         return _alive(status, reported)  # it runs in somebody's shell
     if status.driver.state == "ended":
         return StreamState("stopped", "idle", status.driver.detail or "by request")
     said = "that it was interrupted, or failed" if reported.state == "stopped" else reported.state
     since = format_time(reported.at_ms)
-    return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {said}")
+    last = f"; {reported.problem}" if reported.problem else ""
+    return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {said}{last}")
 
 
 def _alive(status: DriverStatus, reported: Status) -> StreamState:
