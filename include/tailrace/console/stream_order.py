@@ -70,7 +70,7 @@ def ordered(rows: Iterable[StreamRow], sort: str) -> list[StreamRow]:
 
 
 def is_ill(row: StreamRow) -> bool:
-    """Test whether a row needs attention: by its state, a broken promise, or an unreadable table."""
+    """Test whether a row needs attention: by its state, a broken promise, a failed run, or an unreadable table."""
     return _severity(row) not in ("good", "idle")
 
 
@@ -78,7 +78,8 @@ def _severity(row: StreamRow) -> str:
     is_broken = row.promise is not None and row.promise.state == "broken"
     if is_broken and row.state.tone != "bad":
         return "broken promise"
-    return "warn" if row.is_unreadable and row.state.tone in ("good", "idle") else row.state.tone
+    is_lacking = row.is_unreadable or any(run.tone == "warn" for run in row.runs)
+    return "warn" if is_lacking and row.state.tone in ("good", "idle") else row.state.tone
 
 
 _VALUES: dict[str, Callable[[StreamRow], Any]] = {

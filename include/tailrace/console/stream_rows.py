@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalake.exceptions import DeltaError
+from pydantic import Field
 
 from tailrace.console.declared_queries import Known
+from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
@@ -50,6 +52,10 @@ class StreamRow(Shown):
         not count as behind.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
+    reported_at : int or None
+        The time of its driver's last report.
+    runs : list of LastRun
+        Newest runs of its DAGs; on Streams those that failed, and a run of the stream that is going on.
     """
 
     name: str
@@ -76,6 +82,8 @@ class StreamRow(Shown):
     is_unreadable: bool = False
     has_page: bool = True
     is_unread: bool = True
+    reported_at: int | None = None
+    runs: list[LastRun] = Field(default=[])
 
 
 @dataclass(frozen=True)
@@ -180,12 +188,30 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 
+def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
+    """Add the newest runs of its DAGs to a row; the failure of its newest deployment is its state, if nothing runs."""
+    failed = next((run for run in runs if run.kind == "stream" and run.state == "failed"), None)
+    if failed is None:
+        return row.model_copy(update={"runs": runs})
+    is_over = (
+        any(run.kind == "stream" and run.state != "failed" for run in runs)
+        or row.state.tone in ("good", "warn")
+        or (row.reported_at or 0) >= (failed.at or 0)  # since then a driver has come, or has ended as it should
+    )
+    failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
+    update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
+    if not is_over and row.state.tone == "idle":
+        update["state"] = row.state.model_copy(update={"word": "deploy failed", "tone": "bad", "why": failed.says})
+    return row.model_copy(update=update)
+
+
 def _reported(reported: Status) -> dict[str, Any]:
     names = ("rows_left", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
     behind_ms = None if reported.committed is None else max(wall_ms() - reported.committed, 0)
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
     data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
-    return {name: getattr(reported, name) for name in names} | {"behind_ms": behind_ms, "data_ends": data_ends}
+    ages = {"behind_ms": behind_ms, "data_ends": data_ends, "reported_at": reported.at_ms}
+    return {name: getattr(reported, name) for name in names} | ages
 
 
 def _deployed_kind(view: QueryView) -> str | None:

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
+from tailrace.console import last_runs
 from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
-from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
+from tailrace.console.stream_rows import Hosted, StreamRow, with_runs, with_tables
 from tailrace.console.table_facts import KeptFacts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.orchestration.addresses import DAG_KINDS
@@ -85,7 +86,11 @@ def streams(
     if may_list_all:  # no DAG, and so no grant, covers a query that only the driver host knows
         known = hosted.with_drivers_alone(known)
     layouts = {name: known.views[name].layout for name in readable(known.views, user)}
-    rows = [with_tables(row, _FACTS.known(layouts[row.name])) for row in hosted.rows(list(layouts), known)]
+    runs = last_runs.read_failures(layouts, user)
+    rows = [
+        with_runs(with_tables(row, _FACTS.known(layouts[row.name])), runs.get(row.name, []))
+        for row in hosted.rows(list(layouts), known)
+    ]
     wanted = Wanted(search, state, kind, promise)
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
@@ -106,7 +111,7 @@ def streams(
 
 
 @router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
-def summary(name: str) -> QuerySummary:
+def summary(name: str, user: GetUserDep) -> QuerySummary:
     """Return the head of a query's page."""
     known = Known.read()
     view = Known.view(name)
@@ -119,7 +124,7 @@ def summary(name: str) -> QuerySummary:
     of_all = ("stream", "publish", "rebuild")
     kinds = [kind for kind in DAG_KINDS if view.file is not None and (has_late_tuples or kind in of_all)]
     return QuerySummary(
-        **with_tables(row, facts).model_dump(),
+        **with_runs(with_tables(row, facts), last_runs.read_all(name, user)).model_dump(),
         now=wall_ms(),
         dags={kind: f"{kind}_{name}" if kind in kinds else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],

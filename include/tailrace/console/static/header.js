@@ -1,10 +1,11 @@
 // The head of a query's page: state, why, and key figures.
 
+import { airflowAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge } from "./shapes.js";
 import { brief, inZone, time } from "./time.js";
-import { behind, copyButton, dagLink, figures, longText, prose } from "./ui.js";
+import { airflowLink, behind, copyButton, dagLink, figures, longText, prose } from "./ui.js";
 
 const DAGS = {
   stream: "Stream",
@@ -13,6 +14,28 @@ const DAGS = {
   publish: "Publication",
   rebuild: "Rebuild",
 };
+
+const RUNS = { success: "succeeded", failed: "failed", running: "runs since", queued: "waits since" };
+
+// Return the newest run of each DAG: how it ended and when, why it failed, and where its log is.
+function lastRuns(row) {
+  const runs = row.runs ?? [];
+  if (!runs.length) return null;
+  return h("ul", { class: "runs", "aria-label": "Last runs" }, runs.map((run) => lastRun(run, row.state?.why)));
+}
+
+function lastRun(run, said) {
+  const state = badge(`${DAGS[run.kind] ?? run.kind} ${RUNS[run.state] ?? run.state}`, run.tone);
+  const address = airflowAddress(run.page);
+  const why = run.says && run.says !== said ? h("span", { class: "why" }, prose(run.says, 300)) : null;
+  return h(
+    "li",
+    { class: why ? "wide" : null },
+    state,
+    why ?? time(run.at, brief),
+    address ? airflowLink(address, run.task ? "Its log" : "Its run") : null,
+  );
+}
 
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
@@ -33,6 +56,7 @@ export function header(name, row, context) {
       ? h("p", { class: "lead" }, "Promise broken: ", prose(row.promise.detail, 300))
       : null,
     row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
+    lastRuns(row),
     figures([
       ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],

@@ -32,12 +32,17 @@ export function promiseBadge(promise) {
   return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
-export const isIll = (row) => row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone);
+export const isIll = (row) => ["bad", "warn"].includes(toneOfRow(row));
 
-// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
+// Return the newest runs of a row's DAGs that failed, and of which its state does not speak.
+export const failedRuns = (row) =>
+  (row?.runs ?? []).filter((run) => ["bad", "warn"].includes(run.tone) && run.says !== row.state?.why);
+
+// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs; a failed run needs a look.
 export function toneOfRow(row) {
   const tone = toneOf(row?.state?.tone);
-  return tone !== "bad" && row?.promise?.state === "broken" ? "bad" : tone;
+  if (tone === "bad" || row?.promise?.state === "broken") return "bad";
+  return failedRuns(row).length ? "warn" : tone;
 }
 
 // Return, in a sentence, why a stream is ill.
@@ -46,6 +51,7 @@ export function whyIll(row) {
   if (row?.state?.why) reasons.push(row.state.why);
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  for (const run of failedRuns(row)) reasons.push(run.says);
   if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
   return reasons.join(" · ");
 }

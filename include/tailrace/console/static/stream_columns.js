@@ -3,7 +3,7 @@
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
-import { badge, promiseBadge } from "./shapes.js";
+import { badge, failedRuns, promiseBadge } from "./shapes.js";
 import { brief, time } from "./time.js";
 import { behind, cut, prose } from "./ui.js";
 
@@ -30,6 +30,7 @@ export const columns = [
     show: (row) => [
       badge(row.state?.word, row.state?.tone),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
+      failedRuns(row).map((run) => h("span", { class: "why" }, prose(run.says, 140))),
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
     ],
   },
