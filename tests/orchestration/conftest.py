@@ -71,7 +71,7 @@ for report in reports if "report" in do else ():
 words = [os.getpid(), child and child.pid, sys.argv[1:], where, *accepted]
 note.with_suffix(".new").write_text(json.dumps(words))
 note.with_suffix(".new").rename(note)
-print("its last words", flush=True)
+print(do.get("says", "its last words"), flush=True)
 while child:
     signal.pause()  # a signal alone ends it: not its child's end, which may come first
 sys.exit(do.get("code", 0))

@@ -114,6 +114,23 @@ def test_a_failed_calibration_is_retried_and_a_refused_one_is_not(calibrate_task
     assert isinstance(failure.value, AirflowFailException) is not is_retried
 
 
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (
+            "a line\nrefused readings: too few windows\n    right would be: to wait",
+            r"^refused readings: too few windows\nright",
+        ),
+        ("a line\nfailed ValueError: wrong", r"^failed ValueError: wrong$"),
+        ("\n".join("123456"), "^2\n3\n4\n5\n6$"),
+    ],
+)
+def test_a_calibration_that_failed_says_why_and_not_its_command(calibrate_task, called, place, says, reason):
+    (place / "warehouse" / "told").write_text(json.dumps({"code": 2, "says": says}))
+    with pytest.raises(AirflowFailException, match=reason):
+        calibrate_task.execute(context())
+
+
 def test_a_new_calibration_kills_the_processes_of_a_killed_worker_and_no_correction(calibrate_task, called, place):
     home = str(place / "warehouse" / "readings")
     marks = ("TAILRACE_CALIBRATION", "TAILRACE_CORRECTION")

@@ -10,9 +10,10 @@ from airflow.api_fastapi.core_api import security
 from airflow.models import DagModel
 from starlette.testclient import TestClient
 
+from airflow_database import AirflowDatabase
 from fake_host import declare, write_status
 from late_tables import LateTables
-from tailrace.console import actions_route, dry_runs, pages, rights, stream_rows, streams_route, table_facts
+from tailrace.console import actions_route, dry_runs, last_runs, pages, rights, stream_rows, streams_route, table_facts
 from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
@@ -78,7 +79,17 @@ def deploying(monkeypatch):
 
 
 @pytest.fixture
-def client(place, host, dags, auth, supervise, deploying, monkeypatch):
+def airflow(monkeypatch):
+    """The database with the runs of the DAGs of `readings`; none has run yet."""
+    database = AirflowDatabase.create()
+    monkeypatch.setattr(last_runs, "create_session", database.session)
+    for kind in ("stream", "correct", "calibrate", "publish", "rebuild"):
+        database.dag(f"{kind}_readings")
+    return database
+
+
+@pytest.fixture
+def client(place, host, dags, auth, supervise, deploying, airflow, monkeypatch):
     monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
     monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
@@ -595,6 +606,31 @@ def test_the_head_of_a_page_names_its_dags_and_parts(client):
     }
     assert found["name"] == "readings"
     assert found["has_late_tuples"]
+
+
+def test_a_failed_deployment_is_red_on_streams_and_in_the_head_with_its_reason(client, airflow):
+    airflow.run("stream_readings", "manual__1", "failed", 5_000, check="readings: no column 'valeu'")
+    airflow.run("correct_readings", "scheduled__1", "success", 4_000)
+    found = get(client, STREAMS)
+    head = get(client, f"{QUERY}/summary")
+    for row in (found["queries"][0], head):
+        assert (row["state"]["word"], row["state"]["tone"]) == ("deploy failed", "bad")
+        assert row["state"]["why"].endswith("in its task check: readings: no column 'valeu'")
+    assert (found["ill"], found["states"]) == (1, ["deploy failed"])
+    assert [run["kind"] for run in found["queries"][0]["runs"]] == ["stream"]
+    assert [(run["kind"], run["state"]) for run in head["runs"]] == [("stream", "failed"), ("correct", "success")]
+    airflow.run("stream_readings", "manual__2", "success", 6_000)
+    assert get(client, STREAMS)["ill"] == 0
+    assert get(client, f"{QUERY}/summary")["state"]["word"] == "not deployed"
+
+
+def test_a_failed_correction_needs_attention_and_hides_its_reason_from_those_who_read_no_logs(client, airflow, auth):
+    airflow.run("correct_readings", "scheduled__1", "failed", 5_000, correct="SECRET")
+    auth.denied = {("GET", "TASK_LOGS")}
+    assert names(client, only_ill=True) == ["readings"]
+    for answer in (client.get(STREAMS), client.get(f"{QUERY}/summary")):
+        assert "its reason is in the task's log" in answer.text
+        assert "SECRET" not in answer.text
 
 
 def actions(client):

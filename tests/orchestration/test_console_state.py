@@ -283,6 +283,19 @@ def test_what_needs_attention_says_why(tone):
     assert {"bad": "exit code 2; source: column x is missing", "warn": "/in is gone"}[tone] in found.why
 
 
+def test_a_driver_that_its_host_forgot_says_when_it_ended_and_with_what_problem():
+    found = state("absent", state="stopped", problem="source: column x is missing")
+    assert "of 2027-01-15T07:59:59.500Z, says that it was interrupted, or failed; source: column x is miss" in found.why
+    assert state("absent", state="stopped").why.endswith("or failed")
+
+
+@pytest.mark.parametrize("over", ["drained", "ended"])
+def test_a_stream_that_rejected_every_record_is_not_well_at_its_end(over):
+    found = state("absent", state=over, quarantined=9, rejected_for="9 × v is NaN")
+    assert (found.word, found.tone, found.why) == ("broken", "bad", "it has rejected every record: 9 × v is NaN")
+    assert state("absent", state=over, quarantined=9, rows=1).tone == "idle"
+
+
 def test_no_reason_quotes_a_record():
     rejected = {"rejected": "9 × v is NaN, as a#1 SECRET", "rejected_for": "9 × v is NaN", "ahead": "a#1 SECRET"}
     for fields in (

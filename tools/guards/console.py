@@ -7,6 +7,7 @@ from guards.shared_tests import CONSOLE_ROUTES
 
 AIRFLOW_DAGS = "tests/orchestration/test_airflow_dags.py"
 DRY_RUNS = "tests/orchestration/test_console_dry_runs.py"
+RUNS = "tests/orchestration/test_console_last_runs.py"
 
 MUTATIONS = (
     Mutation(
@@ -171,5 +172,33 @@ MUTATIONS = (
         'if request.headers.get("If-None-Match") == tag:',
         'if "If-None-Match" in request.headers:',
         (f"{CONSOLE_ROUTES}::test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes",),
+    ),
+    Mutation(
+        "console: the reason of a failed run is for those who may read its log",
+        "console/last_runs.py",
+        "if may_read_log else",
+        "if True else",
+        (f"{RUNS}::test_a_reason_is_for_those_who_may_read_the_tasks_log",),
+    ),
+    Mutation(
+        "console: the newest run is the one that ended last",
+        "console/last_runs.py",
+        "later.end_date > newest.c.ended",
+        "later.run_id != ''",
+        (f"{RUNS}::test_a_later_success_ends_a_failure",),
+    ),
+    Mutation(
+        "console: a DAG that Airflow does not read any more has no last run",
+        "console/last_runs.py",
+        "~DagModel.is_stale",
+        "True",
+        (f"{RUNS}::test_a_dag_that_airflow_does_not_read_any_more_has_no_last_run",),
+    ),
+    Mutation(
+        "console: a task that was killed is not said to have a reason",
+        "console/last_runs.py",
+        "if row.value is None:",
+        "if False:",
+        (f"{RUNS}::test_a_task_that_was_killed_left_no_reason_and_that_is_said",),
     ),
 )

@@ -315,4 +315,11 @@ MUTATIONS = (
         "params.part in PARTS",
         (f"{PAGES}::test_a_part_that_is_none_leads_to_the_first",),
     ),
+    Mutation(
+        "page: a run that failed makes its stream ill",
+        "console/static/shapes.js",
+        'failedRuns(row).length ? "warn" : tone',
+        "tone",
+        (f"{PAGES}::test_a_run_that_failed_makes_its_stream_ill_and_says_why",),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import CONSOLE_ROUTES
 
+RUNS = "tests/orchestration/test_console_last_runs.py"
 ROWS = "tests/orchestration/test_console_rows.py"
 STATE = "tests/orchestration/test_console_state.py"
 BROKEN = "test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_are_counted"
@@ -226,5 +227,33 @@ MUTATIONS = (
         "    _FACTS.read_behind(layouts.values())\n",
         "",
         (f"{CONSOLE_ROUTES}::{BROKEN}",),
+    ),
+    Mutation(
+        "console: a failed deployment is the state of a stream that does not run",
+        "console/stream_rows.py",
+        'if not is_over and row.state.tone == "idle":',
+        "if False:",
+        (f"{CONSOLE_ROUTES}::test_a_failed_deployment_is_red_on_streams_and_in_the_head_with_its_reason",),
+    ),
+    Mutation(
+        "console: a failure after which a driver ended as it should is over",
+        "console/stream_rows.py",
+        "(row.reported_at or 0) >= (failed.at or 0)",
+        "False",
+        (f"{RUNS}::test_a_failure_after_which_a_driver_came_or_ended_is_history",),
+    ),
+    Mutation(
+        "console: a failed correction needs attention",
+        "console/stream_order.py",
+        'any(run.tone == "warn" for run in row.runs)',
+        "False",
+        (f"{RUNS}::test_another_failed_run_needs_attention_beside_the_state",),
+    ),
+    Mutation(
+        "console: a stream that has rejected every record is not well at its end",
+        "console/stream_state.py",
+        "if has_rejected_all else iter(())",
+        "if False else iter(())",
+        (f"{STATE}::test_a_stream_that_rejected_every_record_is_not_well_at_its_end",),
     ),
 )

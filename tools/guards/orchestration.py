@@ -8,6 +8,7 @@ from guards.shared_tests import EDITS
 REBUILD = "tests/orchestration/test_rebuild_operator.py"
 CALIBRATE = "tests/orchestration/test_calibration_operators.py"
 WATCH = "tests/orchestration/test_stream_operators.py"
+LAST_RUNS = "tests/orchestration/test_console_last_runs.py"
 WARNINGS = "tests/orchestration/test_driver_warnings.py"
 
 MUTATIONS = (
@@ -241,5 +242,26 @@ MUTATIONS = (
         "except Exception as error:",
         "except ZeroDivisionError as error:",
         ("tests/orchestration/test_overview.py::test_a_status_is_shown_though_the_tables_are_damaged",),
+    ),
+    Mutation(
+        "a task that fails leaves its reason",
+        "orchestration/stream_dags.py",
+        '"on_failure_callback": store_reason,',
+        "",
+        (f"{LAST_RUNS}::test_every_task_leaves_its_reason",),
+    ),
+    Mutation(
+        "the DAG processor sends no XCom of a task that was killed",
+        "orchestration/failure_reason.py",
+        "if isinstance(error, BaseException):",
+        "if True:",
+        (f"{LAST_RUNS}::test_the_dag_processor_leaves_no_reason_for_a_task_that_was_killed",),
+    ),
+    Mutation(
+        "a failed batch job says why, and not its command",
+        "orchestration/batch_job.py",
+        "lines[begins[0] :] if begins else",
+        "",
+        (f"{CALIBRATE}::test_a_calibration_that_failed_says_why_and_not_its_command",),
     ),
 )

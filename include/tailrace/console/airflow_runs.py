@@ -1,9 +1,11 @@
-"""Reads the states of runs from Airflow's database, as its own routes do."""
+"""Reads Airflow's database as its own routes do: states of tasks, times and XComs as plain values."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from datetime import UTC
+from datetime import UTC, datetime
+from typing import Any
 
 from airflow.models import DagRun, TaskInstance
 from airflow.utils.session import create_session
@@ -37,4 +39,22 @@ def deploying_since(names: Iterable[str]) -> dict[str, int]:
     )
     with create_session() as session:
         found = session.execute(runs).all()
-    return {dags[dag]: round(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000) for dag, at in found}
+    return {dags[dag]: epoch_ms(at) for dag, at in found}
+
+
+def epoch_ms(time: datetime) -> int:
+    """Return a time of the database in epoch milliseconds; one without a zone is UTC."""
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def plain_json(value: Any) -> Any:
+    """Return the value of an XCom as plain JSON.
+
+    Airflow's decoder makes objects of values, which somebody else may have written.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -5,9 +5,7 @@ Reading it needs Airflow's right to the XComs of that DAG.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +18,7 @@ from sqlalchemy import select
 from tailrace.calibration.acceptance import is_of, misfit, report_of
 from tailrace.calibration.report import CalibrationReport
 from tailrace.console import rights
+from tailrace.console.airflow_runs import epoch_ms, plain_json
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.duration import format_duration, format_durations
 from tailrace.ground.errors import Refused
@@ -140,22 +139,4 @@ def _newest_stored(dag_id: str, task_id: str) -> StoredReport | None:
         row = session.scalar(select(XComModel).where(*keys).order_by(XComModel.timestamp.desc()).limit(1))
         if row is None:
             return None
-        at = row.timestamp if row.timestamp.tzinfo else row.timestamp.replace(tzinfo=UTC)
-        return StoredReport(dag_id, row.run_id, _ms(at), _plain(row.value))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as plain JSON.
-
-    Airflow's decoder makes objects of values, which somebody else may have written.
-    """
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def _ms(time: datetime) -> int:
-    return round(time.timestamp() * 1000)
+        return StoredReport(dag_id, row.run_id, epoch_ms(row.timestamp), plain_json(row.value))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from airflow.models import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import select
+
+from tailrace.console.airflow_runs import epoch_ms
 
 _DAGS = {"correction": "correct", "calibration": "calibrate"}
 _MOST = 2_000  # the newest runs of a DAG that are examined
@@ -72,6 +74,4 @@ def _runs(dag_id: str) -> list[FoundRun]:
 
 
 def _ms(time: datetime | None) -> int | None:
-    if time is None:
-        return None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    return None if time is None else epoch_ms(time)

@@ -31,13 +31,21 @@ def may_list(user: BaseUser) -> bool:
 
 def readable(names: Iterable[str], user: BaseUser) -> list[str]:
     """Select the queries whose pages a user may read."""
-    dags = {name: DAG_PREFIX + name for name in names}
-    teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values()))
+    dags = {DAG_PREFIX + name: name for name in names}
+    return [dags[dag] for dag in readable_dags(dags, user)]
+
+
+def readable_dags(dags: Iterable[str], user: BaseUser, entity: DagAccessEntity | None = None) -> list[str]:
+    """Select the DAGs that a user may read, or of which the user may read a part."""
+    dag_ids = list(dags)
+    teams = DagModel.get_dag_id_to_team_name_mapping(dag_ids)
     manager = get_auth_manager()
     return [
-        name
-        for name, dag in dags.items()
-        if manager.is_authorized_dag(method="GET", details=DagDetails(id=dag, team_name=teams.get(dag)), user=user)
+        dag
+        for dag in dag_ids
+        if manager.is_authorized_dag(
+            method="GET", access_entity=entity, details=DagDetails(id=dag, team_name=teams.get(dag)), user=user
+        )
     ]
 
 

@@ -70,7 +70,7 @@ def ordered(rows: Iterable[StreamRow], sort: str) -> list[StreamRow]:
 
 
 def is_ill(row: StreamRow) -> bool:
-    """Test whether a row needs attention: by its state, a broken promise, an unreadable table, or a paused DAG."""
+    """Test whether a row needs attention: by its state, a broken promise, a table, a failed run, or a paused DAG."""
     return _severity(row) not in ("good", "idle")
 
 
@@ -80,7 +80,8 @@ def _severity(row: StreamRow) -> str:
     is_broken = row.promise is not None and row.promise.state == "broken"
     if is_broken and row.state.tone != "bad":
         return "broken promise"
-    return "warn" if (row.is_unreadable or row.paused) and row.state.tone in ("good", "idle") else row.state.tone
+    is_lacking = row.is_unreadable or row.paused or any(run.tone == "warn" for run in row.runs)
+    return "warn" if is_lacking and row.state.tone in ("good", "idle") else row.state.tone
 
 
 _VALUES: dict[str, Callable[[StreamRow], Any]] = {

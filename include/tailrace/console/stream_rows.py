@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalake.exceptions import DeltaError
+from pydantic import Field
 
 from tailrace.console.airflow_dags import KnownDag, PausedDag, held_up
 from tailrace.console.airflow_runs import deploying_since
 from tailrace.console.declared_queries import Known
+from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
@@ -60,6 +62,10 @@ class StreamRow(Shown):
         See `TableFacts`.
     report_age_ms : int or None
         The age of the driver's last report; None where the driver is over, so that what it said holds.
+    reported_at : int or None
+        The time of its driver's last report.
+    runs : list of LastRun
+        Newest runs of its DAGs; on Streams those that failed, and a run of the stream that is going on.
     """
 
     name: str
@@ -92,6 +98,8 @@ class StreamRow(Shown):
     has_page: bool = True
     is_unread: bool = True
     paused: tuple[PausedDag, ...] = ()
+    reported_at: int | None = None
+    runs: list[LastRun] = Field(default=[])
 
 
 @dataclass(frozen=True)
@@ -214,11 +222,32 @@ def _progress(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, "behind_ms": behind_ms} | ({"k_ms": None} if numbers["frontier"] is None else {})
 
 
+def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
+    """Add the newest runs of its DAGs to a row; the failure of its newest deployment is its state, if nothing runs."""
+    failed = next((run for run in runs if run.kind == "stream" and run.state == "failed"), None)
+    if failed is None:
+        return row.model_copy(update={"runs": runs})
+    is_over = (
+        any(run.kind == "stream" and run.state != "failed" for run in runs)
+        or row.state.tone in ("good", "warn")
+        or (row.reported_at or 0) >= (failed.at or 0)  # since then a driver has come, or has ended as it should
+    )
+    failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
+    update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
+    if not is_over and row.state.tone == "idle":
+        update["state"] = row.state.model_copy(update={"word": "deploy failed", "tone": "bad", "why": failed.says})
+    return row.model_copy(update=update)
+
+
 def _reported(reported: Status) -> dict[str, Any]:
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
     data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
     numbers = _progress({name: getattr(reported, name) for name in _NUMBERS})
-    return numbers | {"rows_left": reported.unread_rows(wall_ms()), "data_ends": data_ends}
+    return numbers | {
+        "rows_left": reported.unread_rows(wall_ms()),
+        "data_ends": data_ends,
+        "reported_at": reported.at_ms,
+    }
 
 
 def _not_known(reported: Status) -> dict[str, Any]:

@@ -232,7 +232,8 @@ def _without_driver(seen: Observation) -> StreamState:
     if not seen.has_run and (driver is None or driver.state != "ended"):
         return StreamState("not deployed", "idle", "nothing has run yet")
     if reported is not None and reported.state in ("drained", "ended"):
-        return StreamState(reported.state, "idle", _UNREAD, reported.at_ms)
+        faults = _faults_of_records(seen, reported) if reported.quarantined and not reported.rows else iter(())
+        return next(faults, StreamState(reported.state, "idle", _UNREAD, reported.at_ms))
     return _stopped(seen)
 
 
@@ -250,7 +251,8 @@ def _stopped(seen: Observation) -> StreamState:
         return StreamState("stopped", "idle", why, driver.stopped_ms)
     if reported is None:
         return StreamState("unknown", "bad", f"no driver runs it, and {said}")
-    return StreamState("stopped", "bad", f"no driver runs it, and {said}", reported.at_ms)
+    last = f"; {reported.problem}" if reported.problem else ""
+    return StreamState("stopped", "bad", f"no driver runs it, and {said}{last}", reported.at_ms)
 
 
 def _alive(seen: Observation, reported: Status) -> StreamState:

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
+from tailrace.console import last_runs
 from tailrace.console.actions_route import watch
 from tailrace.console.airflow_dags import PAUSABLE, read_dags
 from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
-from tailrace.console.stream_rows import Hosted, StreamRow, with_dags, with_tables
+from tailrace.console.stream_rows import Hosted, StreamRow, with_dags, with_runs, with_tables
 from tailrace.console.table_facts import KeptFacts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.orchestration.addresses import DAG_KINDS
@@ -106,7 +107,11 @@ def streams(
     layouts = {name: known.views[name].layout for name in readable(known.views, user)}
     dags = read_dags(f"{kind}_{name}" for name in layouts for kind in PAUSABLE)
     facts = {name: _FACTS.known(layout) for name, layout in layouts.items()}
-    rows = [with_dags(with_tables(row, facts[row.name]), dags) for row in hosted.rows(list(layouts), known)]
+    runs = last_runs.read_failures(layouts, user)
+    rows = [
+        with_runs(with_dags(with_tables(row, facts[row.name]), dags), runs.get(row.name, []))
+        for row in hosted.rows(list(layouts), known)
+    ]
     wanted = Wanted(search, state, kind, promise)
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
@@ -129,7 +134,7 @@ def streams(
 
 
 @router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
-def summary(name: str) -> QuerySummary:
+def summary(name: str, user: GetUserDep) -> QuerySummary:
     """Return the head of a query's page."""
     known = Known.read()
     view = Known.view(name)
@@ -142,7 +147,7 @@ def summary(name: str) -> QuerySummary:
         has_late_tuples = True
     dags = read_dags(f"{kind}_{name}" for kind in DAG_KINDS)
     return QuerySummary(
-        **with_dags(with_tables(row, facts), dags).model_dump(),
+        **with_runs(with_dags(with_tables(row, facts), dags), last_runs.read_all(name, user)).model_dump(),
         now=wall_ms(),
         dags={kind: f"{kind}_{name}" if f"{kind}_{name}" in dags else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],

@@ -24,6 +24,8 @@ from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.storage.layout import Layout
 
 _EXIT_REFUSED = 2
+_OF_FAILURES = "refused ", "failed "  # with these our commands begin the reason of their end
+_LAST_LINES = 5
 _KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
 
@@ -71,9 +73,11 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as error:
-            if self._process is not None and self._process.returncode == _EXIT_REFUSED:
-                raise AirflowFailException(str(error)) from None
-            raise
+            if self._process is None:
+                raise
+            code = self._process.returncode
+            failure = AirflowFailException if code == _EXIT_REFUSED else AirflowException
+            raise failure(self._last_words() or f"{self.job} ended with exit code {code}") from error
         add_to_events(context, self.outlets, Layout.of(warehouse, self.query), self.log.warning)
 
     def on_kill(self) -> None:
@@ -84,6 +88,13 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
     @property
     def _process(self) -> subprocess.Popen[str] | None:
         return None if self._hook is None else self._hook._submit_sp
+
+    def _last_words(self) -> str:
+        """Return what the app said at its end: its refusal or failure, else its last lines."""
+        assert self._hook is not None
+        lines = self._hook._submit_log_tail.splitlines()[2:]  # after an empty line and a heading
+        begins = [number for number, line in enumerate(lines) if line.startswith(_OF_FAILURES)]
+        return "\n".join(lines[begins[0] :] if begins else lines[-_LAST_LINES:])
 
     @property
     def _mark(self) -> str:

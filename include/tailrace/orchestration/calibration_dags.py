@@ -12,7 +12,7 @@ from tailrace.orchestration import assets, settings
 from tailrace.orchestration.calibration_operators import CalibrateOperator
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_dags import MEMORY, RETRIES
+from tailrace.orchestration.stream_dags import MEMORY, TASK_DEFAULTS
 from tailrace.query.query import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ def _dag(declaration: Declared) -> DAG:
         params={"dry_run": _dry_run(takes_proposals)}
         | (_ACCEPT if takes_proposals else {})
         | {"driver_memory": MEMORY},
-        default_args=RETRIES,
+        default_args=TASK_DEFAULTS,
         tags=["tailrace", "calibration", declaration.query.kind, name],
         doc_md=doc_line(name, "ledger")
         + _DOC.format(name=name, file=declaration.file.name, policy=policy_text.strip()),

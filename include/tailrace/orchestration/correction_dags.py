@@ -11,7 +11,7 @@ from tailrace.orchestration import assets, settings
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_dags import MEMORY, RETRIES
+from tailrace.orchestration.stream_dags import MEMORY, TASK_DEFAULTS
 from tailrace.query.query import Query
 
 MAX_WAITING = 500  # waiting runs hold no slot; a lower limit would skip intervals while a driver is down
@@ -81,7 +81,7 @@ def _dag(declaration: Declared) -> DAG:
         catchup=False,
         max_active_runs=MAX_WAITING,
         params=FORM,
-        default_args=RETRIES,
+        default_args=TASK_DEFAULTS,
         tags=["tailrace", "correction", declaration.query.kind, name],
         doc_md=_doc(declaration),
     ) as dag:

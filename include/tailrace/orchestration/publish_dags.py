@@ -10,7 +10,7 @@ from tailrace.orchestration.commit_trigger import INTERVAL_S
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_dags import RETRIES
+from tailrace.orchestration.stream_dags import TASK_DEFAULTS
 
 _DOC = """
 Publishes new answers of the query **{name}** (`{file}`) while its stream lives, as events of the assets {assets}. A DAG
@@ -50,7 +50,7 @@ def _dag(declaration: Declared, interval_s: float) -> DAG:
         schedule=[assets.commits(declaration.query, interval_s)],
         catchup=False,
         max_active_runs=1,
-        default_args=RETRIES,
+        default_args=TASK_DEFAULTS,
         tags=["tailrace", "publication", declaration.query.kind, name],
         doc_md=doc_line(name, "answers")
         + _DOC.format(

@@ -8,7 +8,7 @@ from tailrace.orchestration import assets, settings
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_dags import MEMORY, RETRIES
+from tailrace.orchestration.stream_dags import MEMORY, TASK_DEFAULTS
 
 FORM = {
     "dry_run": Param(
@@ -47,7 +47,7 @@ def _dag(declaration: Declared) -> DAG:
         catchup=False,
         max_active_runs=1,
         params=FORM,
-        default_args=RETRIES,
+        default_args=TASK_DEFAULTS,
         tags=["tailrace", "rebuild", declaration.query.kind, name],
         doc_md=doc_line(name, "settings") + _DOC.format(name=name, file=declaration.file.name),
     ) as dag:

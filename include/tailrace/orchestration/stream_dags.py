@@ -8,17 +8,20 @@ from airflow.sdk import DAG, Param
 
 from tailrace.orchestration import assets, settings, submit
 from tailrace.orchestration.drain_operator import DrainOperator
+from tailrace.orchestration.failure_reason import store_reason
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.orchestration.submit import Options
 
-RETRIES = {
+TASK_DEFAULTS = {
     "retries": 3,
     "retry_delay": timedelta(seconds=10),
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=10),
+    "on_failure_callback": store_reason,
 }
+"""Arguments of every task of our DAGs."""
 MEMORY = Param(
     Options.driver_memory,
     type="string",
@@ -102,7 +105,7 @@ def _dag(declaration: Declared) -> DAG:
         schedule=None,
         catchup=False,
         params=FORM,
-        default_args=RETRIES,
+        default_args=TASK_DEFAULTS,
         tags=["tailrace", "stream", declaration.query.kind, name],
         doc_md=doc_line(name, "frontier")
         + _DOC.format(name=name, file=declaration.file.name, late=late.format(name=name)),

@@ -224,6 +224,41 @@ def test_the_ill_come_first_with_their_reasons_and_the_title_counts_them(site, w
     assert "well" not in " ".join(cards)
 
 
+def run(kind: str, state: str, tone: str, says: str | None = None) -> dict[str, Any]:
+    """The newest run of a DAG of `q`."""
+    page = f"dags/{kind}_q/runs/manual__1"
+    return {"kind": kind, "state": state, "tone": tone, "at": NOW, "task": says and kind, "says": says, "page": page}
+
+
+def test_a_run_that_failed_makes_its_stream_ill_and_says_why(site, window):
+    failed = run("correct", "failed", "warn", "the correction failed: no disk")
+    over = run("stream", "failed", "idle", "the deployment failed: long ago")
+    site.streams(stream("well", runs=[over]), stream("q", runs=[failed]), ill=1)
+    page = shown(window, "")
+    expect(page.locator(".ill article")).to_have_count(1)
+    expect(page.locator(".ill article.warn")).to_contain_text("the correction failed: no disk")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="q", exact=True))
+    expect(row.locator(".why")).to_have_text("the correction failed: no disk")
+    expect(row).to_have_class("marked")
+    assert "long ago" not in page.locator("body").inner_text()
+
+
+def test_a_head_lists_the_last_runs_and_names_a_reason_once(site, window):
+    reason = "the deployment failed at 2023-11-14T22:13:20.000Z: no column"
+    site.query("q")
+    summary = site.answers["queries/q/summary"][1]
+    summary["state"] = {"word": "deploy failed", "tone": "bad", "why": reason}
+    summary["runs"] = [run("stream", "failed", "bad", reason), run("correct", "running", "idle")]
+    page = shown(window, "queries/q")
+    runs = page.get_by_role("list", name="Last runs").get_by_role("listitem")
+    expect(runs).to_have_count(2)
+    expect(runs.nth(0)).to_have_text(re.compile(r"^Stream failed.*Its log$"))
+    expect(runs.nth(1)).to_have_text(re.compile(r"^Correction runs since.*Its run$"))
+    assert page.locator("#summary").inner_text().count("no column") == 1
+    log = runs.nth(0).get_by_role("link")
+    expect(log).to_have_attribute("href", f"{SITE}/some/prefix/dags/stream_q/runs/manual__1")
+
+
 def test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_at(site, window):
     site.streams(stream("well"), total=200, ill=0, unread=150)
     page = shown(window, "")

@@ -1,10 +1,11 @@
 // The head of a query's page: state, why, and key figures.
 
+import { airflowAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, inZone, time } from "./time.js";
-import { aged, behind, copyButton, dagLink, damages, figures, longText, problems, prose, unread } from "./ui.js";
+import { aged, airflowLink, behind, copyButton, dagLink, damages, figures, longText, problems, prose, unread } from "./ui.js";
 
 const DAGS = {
   stream: "Stream",
@@ -33,6 +34,28 @@ function lastCorrection(row) {
   ];
 }
 
+const RUNS = { success: "succeeded", failed: "failed", running: "runs since", queued: "waits since" };
+
+// Return the newest run of each DAG: how it ended and when, why it failed, and where its log is.
+function lastRuns(row) {
+  const runs = row.runs ?? [];
+  if (!runs.length) return null;
+  return h("ul", { class: "runs", "aria-label": "Last runs" }, runs.map((run) => lastRun(run, row.state?.why)));
+}
+
+function lastRun(run, said) {
+  const state = badge(`${DAGS[run.kind] ?? run.kind} ${RUNS[run.state] ?? run.state}`, run.tone);
+  const address = airflowAddress(run.page);
+  const why = run.says && run.says !== said ? h("span", { class: "why" }, prose(run.says, 300)) : null;
+  return h(
+    "li",
+    { class: why ? "wide" : null },
+    state,
+    why ?? time(run.at, brief),
+    address ? airflowLink(address, run.task ? "Its log" : "Its run") : null,
+  );
+}
+
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
   return h(
@@ -56,6 +79,7 @@ export function header(name, row, context) {
     row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
     (row.paused ?? []).map((each) => paused(each, context)),
     damages(row),
+    lastRuns(row),
     figures([
       ["Promise", aged(row.facts_age_ms, promiseBadge(row.promise)), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],

@@ -40,12 +40,17 @@ export function promiseBadge(promise) {
   return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
+// Return the newest runs of a row's DAGs that failed, and of which its state does not speak.
+export const failedRuns = (row) =>
+  (row?.runs ?? []).filter((run) => ["bad", "warn"].includes(run.tone) && run.says !== row.state?.why);
+
 // Return the tone of a row of Streams: a broken promise or a damaged table is bad, also while the stream runs; tables that
-// can't be read, and a paused DAG, are a warning.
+// can't be read, a failed run, and a paused DAG, are a warning.
 export function toneOfRow(row) {
   if (row?.promise?.state === "broken" || row?.damaged?.length) return "bad";
   const tone = toneOf(row?.state?.tone);
-  return (row?.is_unreadable || row?.paused?.length) && tone !== "bad" ? "warn" : tone;
+  const isLacking = row?.is_unreadable || row?.paused?.length || failedRuns(row).length;
+  return isLacking && tone !== "bad" ? "warn" : tone;
 }
 
 export const isIll = (row) => ["bad", "warn"].includes(toneOfRow(row));
@@ -57,6 +62,7 @@ export function whyIll(row) {
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
   if (row?.damaged?.length) reasons.push(`${plural(row.damaged.length, "table is", "tables are")} damaged`);
+  for (const run of failedRuns(row)) reasons.push(run.says);
   if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
   for (const each of row?.paused ?? []) reasons.push(each.says);
   return reasons.join(" · ");

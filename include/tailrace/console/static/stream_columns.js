@@ -3,7 +3,7 @@
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
-import { badge, promiseBadge, since } from "./shapes.js";
+import { badge, failedRuns, promiseBadge, since } from "./shapes.js";
 import { brief, time } from "./time.js";
 import { aged, behind, cut, dagLink, longText, prose } from "./ui.js";
 
@@ -38,6 +38,7 @@ export const columns = [
         badge("damaged", "bad"),
         h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240)),
       ]),
+      failedRuns(row).map((run) => h("span", { class: "why" }, prose(run.says, 140))),
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
       (row.paused ?? []).map((each) => h("span", { class: "why" }, prose(each.says, 200))),
       row.paused?.length ? h("span", { class: "why" }, pausedDags(row)) : null,
