@@ -179,13 +179,6 @@ MUTATIONS = (
         (STATE,),
     ),
     Mutation(
-        "console: a drain is since its first request",
-        "storage/layout.py",
-        "if not self.drain.exists():",
-        "if True:",
-        (STATE,),
-    ),
-    Mutation(
         "console: a run whose deployment is over deploys no more",
         "console/airflow_runs.py",
         "TaskInstance.task_id.is_(None)",

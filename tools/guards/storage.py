@@ -10,6 +10,13 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "a drain request that stands keeps its time",
+        "storage/layout.py",
+        "if not self.drain.exists():",
+        "if True:",
+        ("tests/orchestration/test_console_state.py::test_what_a_warehouse_holds_of_a_stream_is_observed",),
+    ),
+    Mutation(
         "top-k: a ranking of rounded scores does not go on",
         "storage/checkpoint.py",
         "        require_own_scores(manifest, query, layout.home)\n",
