@@ -130,7 +130,7 @@ def run_of(kind="stream", state="failed", at=5_000, tone="warn"):
 
 
 def row(tone="idle", word="not deployed", reported_at=None):
-    state = StreamStateRow(word=word, tone=tone, why="nothing has run yet")
+    state = StreamStateRow(word=word, tone=tone, why="nothing has run yet", since=None)
     return StreamRow(name="a", kind=None, file="a.yaml", state=state, reported_at=reported_at)
 
 

@@ -178,7 +178,7 @@ MUTATIONS = (
         "drivers/launch.py",
         "kept_s = max(within_s, KEPT_S)",
         "kept_s = within_s",
-        ("tests/orchestration/test_launch.py",),
+        ("tests/orchestration/test_console_rows.py",),
     ),
     Mutation(
         "a driver in a crash loop stays down through a stop of its platform",

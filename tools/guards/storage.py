@@ -10,11 +10,11 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
-        "layout: a drain is since its first request",
+        "a drain request that stands keeps its time",
         "storage/layout.py",
         "if not self.drain.exists():",
         "if True:",
-        ("tests/orchestration/test_console_state.py",),
+        ("tests/orchestration/test_console_state.py::test_what_a_warehouse_holds_of_a_stream_is_observed",),
     ),
     Mutation(
         "status: what came since a driver's end is unknown, and not nothing",

@@ -235,7 +235,7 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
     failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
     update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
     if not is_over and row.state.tone == "idle":
-        update["state"] = row.state.model_copy(update={"word": "deploy failed", "tone": "bad", "why": failed.says})
+        update["state"] = StreamStateRow(word="deploy failed", tone="bad", why=failed.says, since=failed.at)
     return row.model_copy(update=update)
 
 
