@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from late_tables import LateTables
+from late_tables import SCHEMA, LateTables
 from tailrace.console import table_facts
 from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
 from tailrace.console.table_facts import KeptFacts, TableFacts
@@ -75,6 +75,7 @@ def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout)
 
 def test_facts_hold_until_their_tables_change(layout):
     tables, now, kept = LateTables(layout), wall_ms(), KeptFacts(fresh_s=PATIENCE_S)
+    tables.commit(now)
     tables.late((now - 1_000, 5))
     (before,) = kept.get([layout], PATIENCE_S)
     assert (before.uncorrected, before.last_correction) == (1, None)
@@ -160,6 +161,7 @@ def cut(layout, name):
 def test_a_damaged_table_costs_the_facts_that_need_it_and_is_named(layout):
     tables = LateTables(layout)
     tables.late((wall_ms() - 1_000, 5))
+    tables.commit(wall_ms())
     tables.run(0, 5)
     file = cut(layout, "late")
     facts = TableFacts.read(layout)
@@ -172,13 +174,15 @@ def test_a_damaged_table_costs_the_facts_that_need_it_and_is_named(layout):
 
 
 def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole(layout):
-    LateTables(layout).commit(5)
+    tables = LateTables(layout)
+    tables.tables.create(SCHEMA, ["facts"])
+    tables._add("facts", [{"version": 1}])
     kept = KeptFacts(fresh_s=PATIENCE_S)
     (facts,) = kept.get([layout], PATIENCE_S)
     assert facts.damaged == ()
-    (file,) = files_of(layout, "metrics")
+    (file,) = files_of(layout, "facts")
     whole = file.read_bytes()
-    cut(layout, "metrics")
+    cut(layout, "facts")
     kept.forget(layout)
     for _ in range(2):
         (facts,) = kept.get([layout], PATIENCE_S)
@@ -199,7 +203,9 @@ def test_files_are_looked_at_once_a_minute(layout):
 
 
 def test_a_table_that_is_damaged_twice_is_named_once(layout):
-    LateTables(layout).late((wall_ms() - 1_000, 5))
+    tables = LateTables(layout)
+    tables.commit(wall_ms())
+    tables.late((wall_ms() - 1_000, 5))
     file = cut(layout, "late")
     (facts,) = KeptFacts().get([layout], PATIENCE_S)
     assert [(each.where, each.fields) for each in facts.damaged] == [(str(file), ["uncorrected"])]

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from airflow_database import AirflowDatabase
 from fake_host import declare, write_status
-from late_tables import LateTables
+from late_tables import SCHEMA, LateTables
 from tailrace.console import actions_route, dry_runs, last_runs, pages, rights, stream_rows, streams_route, table_facts
 from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
@@ -542,7 +542,9 @@ def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
 
 
 def test_a_damaged_table_is_said_in_the_row(client, layout):
-    LateTables(layout).late((wall_ms() - 1_000, 5))
+    tables = LateTables(layout)
+    tables.commit(wall_ms())
+    tables.late((wall_ms() - 1_000, 5))
     (file,) = layout.table("late").glob("*.parquet")
     file.unlink()
     write_status(layout, wall_ms())
@@ -559,14 +561,17 @@ def test_damage_that_a_part_meets_is_in_the_next_head(client, layout, monkeypatc
     tables.commit(wall_ms())
     write_status(layout, wall_ms())
     assert get(client, f"{QUERY}/summary")["damaged"] == []
-    (file,) = layout.table("metrics").glob("*.parquet")
+    tables.run(0, 5)
+    tables.tables.create(SCHEMA, ["quarantine"])
+    tables._add("quarantine", [{"reason": "it is no JSON"}])
+    (file,) = layout.table("quarantine").glob("*.parquet")
     file.write_bytes(b"")
     assert get(client, f"{QUERY}/summary")["damaged"] == [], "its files were looked at within a minute"
-    refused = client.get(f"{QUERY}/frontier")
+    refused = client.get(f"{QUERY}/quarantine")
     assert (refused.status_code, refused.json()["problems"][0]["where"]) == (409, str(file))
     head = get(client, f"{QUERY}/summary")
     assert [each["where"] for each in head["damaged"]] == [str(file)]
-    assert head["uncorrected"] == 1, "which needs another table"
+    assert head["last_correction"] is not None, "which needs another table"
 
 
 def test_totals_that_a_starting_driver_has_not_read_are_unknown(client, layout):

@@ -39,7 +39,7 @@ class StreamStateRow(Shown):
     word: str
     tone: str
     why: str | None
-    since: int | None
+    since: int | None = None
 
 
 class StreamRow(Shown):
