@@ -35,7 +35,7 @@ MUTATIONS = (
     Mutation(
         "console: a driver that is silent hangs",
         "console/stream_state.py",
-        "    if seen.silent_ms >= _SILENT_MS:",
+        "if seen.silent_ms >= _SILENT_MS:",
         "if False:",
         (STATE,),
     ),
