@@ -30,10 +30,8 @@ export const columns = [
     show: (row) => [
       badge(row.state?.word, row.state?.tone),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
-      (row.damaged ?? []).map((each) => [
-        badge("damaged", "bad"),
-        h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240)),
-      ]),
+      row.damaged?.length ? [" ", badge("damaged", "bad")] : null,
+      row.damaged?.map((each) => h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240))),
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
     ],
   },
