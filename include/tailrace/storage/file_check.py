@@ -34,7 +34,7 @@ class FileCheck:
         return [problem for name in names for problem in self._problems(name)]
 
     def _tables(self) -> list[str]:
-        """Return the names in the query's home; a table that was moved away has a suffix."""
+        """Return the names in the query's home, but for tables that were moved away, which have a suffix."""
         home = Path(str(self._layout.home))
         return [entry.name for entry in home.iterdir() if not entry.suffix] if home.is_dir() else []
 

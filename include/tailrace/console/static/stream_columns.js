@@ -34,10 +34,8 @@ export const columns = [
       badge(row.state?.word, row.state?.tone),
       since(row.state),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
-      (row.damaged ?? []).map((each) => [
-        badge("damaged", "bad"),
-        h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240)),
-      ]),
+      row.damaged?.length ? [" ", badge("damaged", "bad")] : null,
+      row.damaged?.map((each) => h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240))),
       failedRuns(row).map((run) => h("span", { class: "why" }, prose(run.says, 140))),
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
       (row.paused ?? []).map((each) => h("span", { class: "why" }, prose(each.says, 200))),

@@ -116,7 +116,7 @@ export const isOld = (row) => row?.facts_age_ms > OLD_MS;
 
 // Return a figure with its age, where that is greater than the page's: of tables' facts, or of a driver's last report.
 export const aged = (age, ...figure) =>
-  age > OLD_MS ? [...figure, h("span", { class: "hint" }, ` ${duration(Math.round(age / 1000) * 1000)} ago`)] : figure;
+  age > OLD_MS ? [...figure, h("span", { class: "hint age" }, ` ${duration(Math.round(age / 1000) * 1000)} old`)] : figure;
 
 // Return how far behind a stream is; of a source that ends long ago, and is read, its end; while no driver reads it, more
 // may have come.
