@@ -111,8 +111,8 @@ MUTATIONS = (
     Mutation(
         "console: a stream with a paused DAG that holds something up needs attention",
         "console/stream_order.py",
-        "(row.is_unreadable or row.paused)",
-        "row.is_unreadable",
+        "row.is_unreadable or row.paused or any",
+        "row.is_unreadable or any",
         (f"{CONSOLE_ROUTES}::test_a_paused_dag_whose_run_never_begins_is_a_warning",),
     ),
     Mutation(

@@ -234,8 +234,8 @@ MUTATIONS = (
     Mutation(
         "page: a paused DAG makes a stream ill",
         "console/static/shapes.js",
-        'return row?.paused?.length && tone !== "bad" ? "warn" : tone;',
-        "return tone;",
+        "row?.is_unreadable || row?.paused?.length || failedRuns",
+        "row?.is_unreadable || failedRuns",
         (f"{PAGES}::test_a_stream_with_a_paused_dag_needs_attention_and_leads_to_the_dag",),
     ),
     Mutation(
@@ -281,13 +281,6 @@ MUTATIONS = (
         (f"{PAGES}::test_of_many_tasks_the_most_loaded_are_drawn_and_that_is_said",),
     ),
     Mutation(
-        "page: a setting in force before the range is no change of K in it",
-        "console/static/parts/frontier.js",
-        "change.at > from && change.at <= to && ",
-        "",
-        (f"{PAGES}::test_changes_of_k_are_those_of_k_within_the_range",),
-    ),
-    Mutation(
         "page: promises that were not looked at are not kept",
         "console/static/stream_verdict.js",
         "const unread = worst.unread ?",
@@ -318,8 +311,8 @@ MUTATIONS = (
     Mutation(
         "page: a run that failed makes its stream ill",
         "console/static/shapes.js",
-        'failedRuns(row).length ? "warn" : tone',
-        "tone",
+        " || failedRuns(row).length",
+        "",
         (f"{PAGES}::test_a_run_that_failed_makes_its_stream_ill_and_says_why",),
     ),
 )

@@ -37,8 +37,8 @@ class RejectedFile:
 
     def batches(self, columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
         """Yield some rows at a time; a column that an earlier release did not write is null."""
-        there = set(self.fragment.physical_schema.names)
         with naming_what_is_lost(self.layout, "quarantine"):
+            there = set(self.fragment.physical_schema.names)
             for batch in self.fragment.to_batches(columns=[*there & set(columns)], batch_size=at_once):
                 rows = in_ms(pa.Table.from_batches([batch]))
                 none = {name: pa.nulls(rows.num_rows, pa.string()) for name in columns if name not in there}
