@@ -22,6 +22,7 @@ from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.overview import hosted
+from tailrace.panels.activity import RecentActivity
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
@@ -58,7 +59,7 @@ class StreamRow(Shown):
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag
         Its paused DAGs that hold something up.
-    damaged, facts_age_ms
+    recent, damaged, facts_age_ms
         See `TableFacts`.
     report_age_ms : int or None
         The age of the driver's last report; None where the driver is over, so that what it said holds.
@@ -90,6 +91,7 @@ class StreamRow(Shown):
     uncorrected: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
+    recent: RecentActivity | None = None
     note: str | None = None
     is_unreadable: bool = False
     damaged: tuple[DamagedTable, ...] = ()

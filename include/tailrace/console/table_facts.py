@@ -24,6 +24,7 @@ from tailrace.console.panel_cache import Versions, versions
 from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.object_path import Location
+from tailrace.panels.activity import RecentActivity, read_recent
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.storage.file_check import FileCheck
@@ -70,6 +71,8 @@ class TableFacts(Shown):
     numbers : dict
         The progress and the totals of the committed batches, where no driver reports them, or not any more: the last
         report of a driver that was killed is older than its last batch.
+    recent : RecentActivity or None
+        What the driver of a live stream did in the last hour.
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
@@ -86,6 +89,7 @@ class TableFacts(Shown):
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     numbers: dict[str, int | float | None] = Field(default={})
+    recent: RecentActivity | None = None
     note: str | None = None
     is_unreadable: bool = False
     damaged: tuple[DamagedTable, ...] = ()
@@ -118,6 +122,7 @@ def _read(tables: Tables, since_ms: int, pieces: Pieces) -> TableFacts:
         quarantined_hour=since[1],
         uncorrected=pieces.read("uncorrected", lambda: _uncorrected(tables), None),
         last_correction=pieces.read("last_correction", lambda: _last_correction(tables), None),
+        recent=pieces.read("recent", lambda: read_recent(tables, since_ms + HOUR_MS), None),
         numbers=pieces.read("numbers", lambda: _numbers(tables), dict[str, Any]()),
     )
 

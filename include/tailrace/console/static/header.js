@@ -2,8 +2,9 @@
 
 import { airflowAddress } from "./api.js";
 import { h } from "./dom.js";
-import { count, duration, share } from "./format.js";
+import { count, duration, rough, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
+import { sparkline } from "./sparkline.js";
 import { brief, inZone, time } from "./time.js";
 import { aged, airflowLink, behind, copyButton, dagLink, damages, figures, longText, problems, prose, unread } from "./ui.js";
 
@@ -56,6 +57,12 @@ function lastRun(run, said) {
   );
 }
 
+const perSecond = (value) => (Number.isFinite(value) ? `${rough(value)} / s` : "–");
+
+// Return the course of a figure in the last hour; null for a stream that did not run live.
+const course = (row, name, figure, show) =>
+  row.recent ? sparkline(name, row.recent.at, row.recent[figure], show) : null;
+
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
   return h(
@@ -82,8 +89,15 @@ export function header(name, row, context) {
     lastRuns(row),
     figures([
       ["Promise", aged(row.facts_age_ms, promiseBadge(row.promise)), inZone(row.promise?.detail)],
-      ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
-      ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read; unknown while no driver reads it"],
+      ["Behind", [behind(row), course(row, "Behind", "behind_ms", duration)]],
+      row.recent
+        ? [
+            "Rows a second",
+            [perSecond(row.recent.rows_s.findLast(Number.isFinite)), course(row, "Rows a second", "rows_s", perSecond)],
+            "Tuples that the stream took in, in the last minute that is on record",
+          ]
+        : null,
+      ["Unread rows", [count(row.rows_left), course(row, "Unread rows", "rows_left", count)], "Rows known in the source that no batch has read; unknown while no driver reads it"],
       ["Frontier", aged(row.report_age_ms, time(row.frontier, brief))],
       ["K", aged(row.report_age_ms, duration(row.k_ms))],
       ["Coverage", aged(row.report_age_ms, share(row.coverage))],

@@ -71,6 +71,11 @@ export class Poll {
   }
 }
 
+// Return how fresh a page of two polls is: as the older of both, where both have had an answer.
+export function asOldAs({ failure, failures, updated }, other) {
+  return { failure, failures, updated: other && updated && other < updated ? other : updated };
+}
+
 // Show how fresh the page is; a failing server is named, with the time of the last answer.
 export function showFreshness(root, poll) {
   if (!poll.failure) {

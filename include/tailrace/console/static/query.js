@@ -5,7 +5,7 @@ import { get, queryAddress } from "./api.js";
 import { announce, h, render } from "./dom.js";
 import { header } from "./header.js";
 import { PARTS, titleOf } from "./parts/index.js";
-import { Poll, showFreshness } from "./poll.js";
+import { asOldAs, Poll, showFreshness } from "./poll.js";
 import { withEvents } from "./range.js";
 import { tabs } from "./tabs.js";
 import { onZone, time, zoneSwitch } from "./time.js";
@@ -154,12 +154,7 @@ function onSummary(poll) {
   if (!page.summary) showPart();
 }
 
-// Say how fresh the page is: as the older of head and part, where both are there.
-function showFresh() {
-  const { failure, failures, updated } = summaryPoll;
-  const isOlder = page.updated && updated && page.updated < updated;
-  showFreshness(place("fresh"), { failure, failures, updated: isOlder ? page.updated : updated });
-}
+const showFresh = () => showFreshness(place("fresh"), asOldAs(summaryPoll, page.updated));
 
 function showTitle() {
   const word = page.summary?.state?.word;

@@ -2,8 +2,9 @@
 
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
-import { count, duration, share } from "./format.js";
+import { count, duration, rough, share } from "./format.js";
 import { badge, failedRuns, promiseBadge, since } from "./shapes.js";
+import { sparkline } from "./sparkline.js";
 import { brief, time } from "./time.js";
 import { aged, behind, cut, dagLink, longText, prose } from "./ui.js";
 
@@ -59,6 +60,11 @@ export const columns = [
     number: true,
     hint: "Wall clock less the arrival time that is committed",
     show: behind,
+  },
+  {
+    title: "Rows, 1\u00a0h",
+    hint: "Tuples a second in the last hour, of a live stream",
+    show: (row) => (row.recent ? sparkline("Rows a second", row.recent.at, row.recent.rows_s, rough) : null) ?? "–",
   },
   {
     title: "Unread rows",
