@@ -2,7 +2,7 @@
 
 import { h, s } from "./dom.js";
 
-const WIDTH = 96;
+const WIDTH = 72;
 const HEIGHT = 20;
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 

@@ -58,7 +58,6 @@ export const columns = [
     title: "Behind",
     sort: "behind_ms",
     number: true,
-    hint: "Wall clock less the arrival time that is committed",
     show: behind,
   },
   {
@@ -77,14 +76,12 @@ export const columns = [
     title: "K",
     sort: "k_ms",
     number: true,
-    hint: "Slack: how long a window waits beyond its end",
     show: (row) => aged(row.report_age_ms, duration(row.k_ms)),
   },
   {
     title: "Coverage",
     sort: "coverage",
     number: true,
-    hint: "Share of the tuples that windows held when they closed",
     show: (row) => aged(row.report_age_ms, share(row.coverage)),
   },
   {

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { NONE } from "./format.js";
 import { longText } from "./ui.js";
-import { explained } from "./words.js";
+import { explained, meaning } from "./words.js";
 
 const isVoid = (data) => data === NONE || (data instanceof Element && data.classList.contains("none"));
 const cell = (data) => (data instanceof Node || Array.isArray(data) ? data : longText(data));
@@ -74,7 +74,7 @@ function header(column, options) {
   const arrow = { ascending: "▲", descending: "▼" }[direction] ?? "";
   return h(
     "button",
-    { type: "button", class: "sort", "data-tip": column.hint, on: { click: () => options.onSort(next) } },
+    { type: "button", class: "sort", "data-tip": meaning(column.title, column.hint), on: { click: () => options.onSort(next) } },
     column.title,
     h("span", { class: "arrow", "aria-hidden": "true" }, arrow),
   );

@@ -20,9 +20,12 @@ export const WORDS = {
   Retracted: "A later version of an answer says that there is no such answer.",
 };
 
+// Return what a title means: `hint`, or else the meaning of one of WORDS; null where neither is known.
+export const meaning = (title, hint) => hint ?? (Object.hasOwn(WORDS, title) ? WORDS[title] : null);
+
 // Return a title that explains itself, by `hint` or else as one of WORDS; a title without an explanation stays as it is.
 export function explained(title, hint) {
-  const text = hint ?? (Object.hasOwn(WORDS, title) ? WORDS[title] : null);
+  const text = meaning(title, hint);
   return text ? h("span", { class: "term", tabindex: "0", "data-tip": text, role: "note" }, title) : title;
 }
 
