@@ -35,7 +35,7 @@ def count_changed(
     """
     now, before = without_retracted(rows), without_retracted(identity.latest(versions))
     is_changed = find_changed(identity, row_identity, content, now, before)
-    return identity.first_rows(select(now, is_changed)).num_rows
+    return int(identity.first_rows(select(now, is_changed)).num_rows)
 
 
 def find_changed(

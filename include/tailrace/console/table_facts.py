@@ -117,7 +117,7 @@ def _numbers(tables: Tables) -> dict[str, Any]:
 def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
     """Count the late tuples and the rejected records of the batches that were read since a wall-clock time.
 
-    Arrival times do not count: those of a backlog are old, and a rejected record may have none. A batch without rows
+    Arrival times do not count: a backlog arrived long ago, and a rejected record may have none. A batch without rows
     has no time, and counts with the one before.
     """
     if not tables.has("segments"):

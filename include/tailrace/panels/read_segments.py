@@ -43,12 +43,13 @@ class ReadSegments(NamedTuple):
     @property
     def file(self) -> Ints:
         """The number of each segment's file."""
-        return encode(self.path)[1]
+        return encode(self.path)[1].astype(np.int64)
 
     @property
     def directories(self) -> tuple[pa.Array, Ints]:
         """The directories of the files, and the number of each segment's directory among them."""
-        return encode(pc.replace_substring_regex(self.path, "[^/]*$", ""))
+        names, number = encode(pc.replace_substring_regex(self.path, "[^/]*$", ""))
+        return names, number.astype(np.int64)
 
 
 def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -> dict[str, ReadSegments]:
