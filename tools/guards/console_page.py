@@ -64,6 +64,13 @@ MUTATIONS = (
         (f"{PAGES}::test_sentences_follow_the_switch_of_zones_and_records_do_not",),
     ),
     Mutation(
+        "page: answers given again as they were are not changed",
+        "console/static/parts/ledger.js",
+        '["Answers changed", taken(totals.changed), CHANGED]',
+        '["Answers changed", taken(totals.answers), CHANGED]',
+        (f"{PAGES}::test_the_ledger_counts_the_late_tuples_of_gaps_that_it_does_not_show",),
+    ),
+    Mutation(
         "page: what the server has cut has its own length",
         "console/static/ui.js",
         "whole.length > SENT ? IN_ALL.exec(whole)?.[1] : null",
@@ -279,6 +286,20 @@ MUTATIONS = (
         "const places = isLoad ? greatest(all) :",
         "const places =",
         (f"{PAGES}::test_of_many_tasks_the_most_loaded_are_drawn_and_that_is_said",),
+    ),
+    Mutation(
+        "page: changes of K are of its batches",
+        "console/static/parts/frontier.js",
+        "count(data.k_changes)",
+        "count(changes.length)",
+        (f"{PAGES}::test_k_and_its_changes_are_those_of_the_batches_and_not_of_settings_or_of_points",),
+    ),
+    Mutation(
+        "page: K is of the newest batch",
+        "console/static/parts/frontier.js",
+        '["K", duration(data.k_ms),',
+        '["K", duration(last(series.k_ms)),',
+        (f"{PAGES}::test_k_and_its_changes_are_those_of_the_batches_and_not_of_settings_or_of_points",),
     ),
     Mutation(
         "page: promises that were not looked at are not kept",

@@ -13,6 +13,13 @@ LATE_RECORDS = "tests/unit/cli/test_late_records.py"
 
 MUTATIONS = (
     Mutation(
+        "quarantine: what is ahead of the wall clock is of no hour",
+        "panels/quarantine.py",
+        "(arrival >= now - _HOUR_MS) & (arrival <= now)",
+        "arrival >= now - _HOUR_MS",
+        (f"{QUARANTINE}::test_a_record_ahead_of_the_wall_clock_is_not_now",),
+    ),
+    Mutation(
         "a piece that can't be read names the damaged table",
         "panels/pieces.py",
         ".update(fields.split())",
@@ -67,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "late: a tick of two files is of neither",
         "panels/read_segments.py",
-        " & (file[low] == file[high])",
+        " & (part[low] == part[high])",
         "",
         (LATE,),
     ),

@@ -39,7 +39,7 @@ class LateAnswer(ArrivalAnswer):
     waiting_rows : int or None
         The rows that wait now: accepted, but in incomplete ticks. Null where a table is damaged.
     late_rows : int
-        The late tuples of the batches of the range, and so those of `series`, `partitions` and `files`.
+        The late tuples of the batches of the range, which `series`, `partitions` and `files` count, too.
     uncorrected_rows : int or None
         The uncorrected late tuples of all times. Null where a table is damaged.
     holding : str or None

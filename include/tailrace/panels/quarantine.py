@@ -109,7 +109,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     return QuarantineShown(
         total=files.total,
         without_arrival=rejects.records - len(arrival),
-        last_hour=None if pieces.damaged else int(np.count_nonzero(np.abs(arrival - now) <= _HOUR_MS)),
+        last_hour=None if pieces.damaged else int(np.count_nonzero((arrival >= now - _HOUR_MS) & (arrival <= now))),
         series=_series(arrival, now),
         reasons=[
             Reason(

@@ -48,8 +48,8 @@ class ReadSegments(NamedTuple):
     @property
     def directories(self) -> tuple[pa.Array, Ints]:
         """The directories of the files, and the number of each segment's directory among them."""
-        names, numbers = encode(pc.replace_substring_regex(self.path, "[^/]*$", ""))
-        return names, numbers.astype(np.int64)
+        names, number = encode(pc.replace_substring_regex(self.path, "[^/]*$", ""))
+        return names, number.astype(np.int64)
 
 
 def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -> dict[str, ReadSegments]:

@@ -237,8 +237,10 @@ def test_the_last_hour_counts_while_every_record_is_rejected(tmp_path):
 def test_a_record_ahead_of_the_wall_clock_is_not_now(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "wall_ms", lambda: EPOCH + DAY)
     row = {"stream": "s", "position": "a#1", "reason": "no", "record": None}
-    view = quarantine(tmp_path, [row | {"arrival_time": (EPOCH + ms) * 1000} for ms in (0, 1, 2 * DAY)])
-    assert (ask(view).total, ask(view).last_hour) == (3, 2)
+    view = quarantine(tmp_path, [row | {"arrival_time": (EPOCH + ms) * 1000} for ms in (0, 1, 5, 2 * DAY)])
+    assert (ask(view).total, ask(view).last_hour) == (4, 3)
+    monkeypatch.setattr(module, "wall_ms", lambda: EPOCH + 1)
+    assert ask(view).last_hour == 2, "nor is one that is ahead of it by little"
 
 
 def test_reasons_without_end_are_counted_together(tmp_path, monkeypatch):

@@ -29,14 +29,14 @@ export function calibration(data, always = false, lack = null) {
     ]),
     chart({
       title: "Accuracy by how long is waited",
-      summary: known(data.k_ms) ? `K is ${duration(data.k_ms)}` : null,
+      summary: known(data.k_ms) ? `The proposed K is ${duration(data.k_ms)}` : null,
       x: { values: points.ms, kind: "duration", name: "Wait" },
       height: 240,
       y: { show: share, max: 1 },
       lines: known(data.promised)
         ? [{ at: data.promised, label: `promised ${share(data.promised)}`, tone: "good" }]
         : [],
-      marks: known(data.k_ms) ? [{ at: data.k_ms, label: "K" }] : [],
+      marks: known(data.k_ms) ? [{ at: data.k_ms, label: "proposed K" }] : [],
       series: [{ name: "accuracy", values: points.accuracy }],
       none: "The calibration has no curve on record.",
     }),

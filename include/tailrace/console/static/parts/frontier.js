@@ -175,7 +175,7 @@ function delays(data, k, why) {
       time(data.from),
       " – ",
       time(data.to),
-      k === null ? "" : `. K is ${duration(k)}: what came later than that was late.`,
+      k === null ? "" : `. K is ${duration(k)} after the newest batch: with it, what comes later than that is late.`,
     ),
     table(
       [

@@ -79,7 +79,7 @@ function show(data, context) {
   return [
     figures([
       ["In quarantine", count(data.total)],
-      ["In the last hour", count(data.last_hour)],
+      ["In the newest hour", count(data.last_hour), "By arrival, up to the newest record or to what is committed"],
       ["Reasons", count(reasons.length)],
     ]),
     chart({
