@@ -34,8 +34,8 @@ MUTATIONS = (
     Mutation(
         "console: Streams has the queries that the user may read",
         "console/rights.py",
-        'if manager.is_authorized_dag(method="GET", details=DagDetails(id=dag, team_name=teams.get(dag)), user=user)',
-        "if True",
+        "return [dags[dag] for dag in readable_dags(dags, user)]",
+        "return list(dags.values())",
         (f"{CONSOLE_ROUTES}::test_a_query_that_the_user_may_not_read_is_not_there",),
     ),
     Mutation(
@@ -179,6 +179,15 @@ MUTATIONS = (
         "if may_read_log else",
         "if True else",
         (f"{RUNS}::test_a_reason_is_for_those_who_may_read_the_tasks_log",),
+    ),
+    Mutation(
+        "console: the log of a run has a right of its own",
+        "console/rights.py",
+        'method="GET", access_entity=entity,',
+        'method="GET", access_entity=None,',
+        (
+            f"{CONSOLE_ROUTES}::test_a_failed_correction_needs_attention_and_hides_its_reason_from_those_who_read_no_logs",
+        ),
     ),
     Mutation(
         "console: the newest run is the one that ended last",

@@ -30,7 +30,7 @@ RUNS_OF = {
 }
 """The word for a run of each kind of DAG."""
 
-_SCHEDULED = tuple(kind for kind in DAG_KINDS if kind != "rebuild")  # a rebuild that somebody left needs no attention
+_ON_STREAMS = tuple(kind for kind in DAG_KINDS if kind != "rebuild")  # a rebuild that somebody left needs no attention
 _GOING_ON = DagRunState.RUNNING, DagRunState.QUEUED
 
 
@@ -68,8 +68,8 @@ def read_failures(names: Iterable[str], user: BaseUser) -> dict[str, list[LastRu
     """
     queries = list(names)
     streams = [f"stream_{name}" for name in queries]
-    others = [f"{kind}_{name}" for kind in _SCHEDULED for name in queries]
-    return _read(others, [DagRunState.FAILED], streams, user)
+    dags = [f"{kind}_{name}" for kind in _ON_STREAMS for name in queries]
+    return _read(dags, [DagRunState.FAILED], streams, user)
 
 
 def read_all(name: str, user: BaseUser) -> list[LastRun]:
@@ -89,10 +89,9 @@ def _read(
         kind, _, name = row.dag_id.partition("_")
         is_over = row.state not in _GOING_ON
         run = _ended(kind, row, row.dag_id in open_logs) if is_over else _going_on(kind, row)
-        found.setdefault(name, {}).setdefault(
-            (DAG_KINDS.index(kind), is_over), run
-        )  # of several failed tasks the first
-    return {name: [runs[key] for key in sorted(runs)] for name, runs in found.items()}
+        runs = found.setdefault(name, {})
+        runs.setdefault((DAG_KINDS.index(kind), is_over), run)  # of several failed tasks the first
+    return {name: [by_kind[key] for key in sorted(by_kind)] for name, by_kind in found.items()}
 
 
 def _rows(statement: Select[Any]) -> Sequence[Row[Any]]:
