@@ -89,7 +89,8 @@ def _arrivals(tables: Tables, rows: Sequence[Mapping[str, Any]], tick_ms: int) -
         return [None] * len(ticks)
     taken = read_metrics(tables, ["newest_tick", "committed"]).drop_null().sort_by("newest_tick")
     position = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
-    committed = [*taken["committed"].to_pylist(), None]
+    committed = taken["committed"].to_pylist()
+    committed += committed[-1:] or [None]  # of a tick to come, what it follows
     return [
         committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), position.tolist(), strict=True)
     ]

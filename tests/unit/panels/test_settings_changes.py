@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from late_tables import SCHEMA
+from tailrace.ground.times import with_times
 from tailrace.panels.settings_changes import QUIET, describe, read_changes, within_range
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -37,6 +38,13 @@ def test_a_quiet_time_is_no_change_of_the_settings(tables):
         (2_000, 2, "K 200 ms → 350 ms"),
         (5_000, 2, QUIET),
     ]
+
+
+def test_settings_of_a_tuple_to_come_follow_what_is_committed_and_are_not_from_the_beginning(tables):
+    tables.create(SCHEMA, ["metrics"])
+    ticks = [dict.fromkeys(SCHEMA["metrics"].names) | {"newest_tick": n, "committed": 100 * n} for n in (15, 30)]
+    tables.add("metrics", with_times(pa.Table.from_pylist(ticks), SCHEMA["metrics"]))
+    assert [change.at for change in read_changes(tables, 0)] == [None, 1_500, 3_000, 3_000]
 
 
 def test_what_was_in_force_at_the_beginning_of_a_range_is_no_quiet_time(tables):
