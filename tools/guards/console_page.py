@@ -23,8 +23,8 @@ MUTATIONS = (
     ),
     Mutation(
         "page: head and part are of one moment, and the page is as fresh as the older",
-        "console/static/query.js",
-        "page.updated && updated && page.updated < updated",
+        "console/static/poll.js",
+        "other && updated && other < updated",
         "false",
         (f"{PAGES}::test_head_and_part_are_asked_together_and_the_page_is_as_fresh_as_the_older_of_them",),
     ),
