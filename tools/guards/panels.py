@@ -12,7 +12,37 @@ FIGURES = "tests/orchestration/test_console_figures.py"
 PROMISE, LATE = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late"))
 EXTREMES = "tests/unit/cli/test_expressions_over_extremes.py"
 
+ACTIVITY = "tests/unit/panels/test_activity.py"
+
 MUTATIONS = (
+    Mutation(
+        "activity: a time without a driver breaks the lines",
+        "panels/activity.py",
+        'if row["made_at"] - before["made_at"] > _APART_MS:',
+        "if False:",
+        (f"{ACTIVITY}::test_a_time_without_a_driver_breaks_the_lines",),
+    ),
+    Mutation(
+        "activity: CPU time of two drivers is not compared",
+        "panels/activity.py",
+        ' or before["started_at"] == row["started_at"]',
+        " or True",
+        (f"{ACTIVITY}::test_cpu_time_of_two_drivers_is_not_compared",),
+    ),
+    Mutation(
+        "activity: a driver that ends without a report has died",
+        "panels/activity.py",
+        "elif next_at is not None:",
+        "elif False:",
+        (f"{ACTIVITY}::test_begins_ends_and_deaths_are_events_newest_first",),
+    ),
+    Mutation(
+        "activity: a range has no begin from before it",
+        "panels/activity.py",
+        " if event.at > from_]",
+        "]",
+        (f"{ACTIVITY}::test_a_range_that_begins_within_the_life_of_a_driver_has_not_its_begin",),
+    ),
     Mutation(
         "frontier: K is that of the newest batch, and no extreme of a point",
         "panels/frontier.py",

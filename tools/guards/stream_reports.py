@@ -4,7 +4,44 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+ACTIVITY = "tests/unit/stream/test_activity_log.py"
+
 MUTATIONS = (
+    Mutation(
+        "activity: a problem that comes and goes fills no table",
+        "stream/activity_log.py",
+        "else _SOONER_MS",
+        "else 0",
+        (f"{ACTIVITY}::test_a_problem_is_observed_sooner_and_one_that_comes_and_goes_fills_no_table",),
+    ),
+    Mutation(
+        "activity: what a starting driver does not know is no zero",
+        "stream/activity_log.py",
+        " if status.knows_its_source else None for name in _TOTALS",
+        " for name in _TOTALS",
+        (f"{ACTIVITY}::test_what_a_driver_does_not_know_yet_is_null",),
+    ),
+    Mutation(
+        "activity: what can't be written is tried again",
+        "stream/activity_log.py",
+        "self._pending = [*self._in_hand, *self._pending][-_MOST_PENDING:]",
+        "pass",
+        (f"{ACTIVITY}::test_a_table_that_can_not_be_written_is_told_once_and_written_later",),
+    ),
+    Mutation(
+        "activity: a clock that is set back stops no observation",
+        "stream/activity_log.py",
+        "return not 0 <= status.at_ms - last_ms < least_ms",
+        "return not status.at_ms - last_ms < least_ms",
+        (f"{ACTIVITY}::test_a_clock_that_is_set_back_stops_no_observation",),
+    ),
+    Mutation(
+        "activity: a compaction removes what is old",
+        "stream/activity_log.py",
+        "self.tables.open(TABLE).delete(",
+        "str(",
+        (f"{ACTIVITY}::test_a_compaction_removes_what_is_older_than_a_month",),
+    ),
     Mutation(
         "places: at a run's end, one that fails keeps no answers from the others",
         "stream/delivery.py",
