@@ -23,6 +23,7 @@ from panel_stream import BATCH_ROWS, PanelStream, query_over, run_stream
 from tailrace.console.stream_rows import StreamRow, StreamStateRow, _reported, with_tables
 from tailrace.console.table_facts import TableFacts
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.words import counted
 from tailrace.panels import frontier, late, ledger, promise, quarantine
 from tailrace.panels.arrival_range import ArrivalRequest, TimesRequest
 from tailrace.panels.promise import PromiseRequest
@@ -156,10 +157,11 @@ def test_late_rows_are_accounted_for_by_partitions_or_a_note(stream, ends):
     if ends or answer.late_rows:
         assert answer.late_rows == plain(stream, "SELECT coalesce(sum(tuples), 0)::BIGINT FROM late")
     in_partitions = sum(one.late for one in answer.partitions)
-    rest = f"or of others than these: {answer.late_rows - in_partitions:,}"
-    assert in_partitions == answer.late_rows or rest in answer.note
+    rest = counted(answer.late_rows - in_partitions, "late tuple")
+    assert in_partitions == answer.late_rows or f"{rest} in none of these partitions" in answer.note
     in_files = sum(one.late for one in answer.files)
-    assert in_files == answer.late_rows or f"in none of these files: {answer.late_rows - in_files:,}" in answer.note
+    rest = counted(answer.late_rows - in_files, "late tuple")
+    assert in_files == answer.late_rows or f"{rest} in none of these files" in answer.note
     assert all((one.after is None or one.last >= one.after) for one in answer.files if one.last is not None)
 
 

@@ -44,10 +44,10 @@ MUTATIONS = (
         (f"{ACTIVITY}::test_a_range_that_begins_within_the_life_of_a_driver_has_not_its_begin",),
     ),
     Mutation(
-        "frontier: K is that of the newest batch, and no extreme of a point",
+        "frontier: K is of the newest batch of the range",
         "panels/frontier.py",
         "return of_batch[-1], sum(",
-        "return max(of_batch), sum(",
+        "return of_batch[0], sum(",
         (f"{FIGURES}::test_the_frontier_has_the_k_of_the_newest_batch_and_its_moves",),
     ),
     Mutation(

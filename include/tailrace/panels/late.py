@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.words import counted
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
@@ -85,7 +86,8 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
     files = [file for stream in progress.streams for file in files_of(stream, tick_ms, ends)]
     partitions = [one for stream in progress.streams for one in partitions_of(stream, view.query, tick_ms, ends)]
     if late is not None and partitions and (rest := late_rows - sum(one.late or 0 for one in partitions)) > 0:
-        notes.append(f"late tuples of ticks that several partitions have, or of others than these: {rest:,}")
+        late_tuples = counted(rest, "late tuple")
+        notes.append(f"{late_tuples} in none of these partitions: several have rows of the tick, or it is not shown")
     return LateAnswer(
         from_=ends[0],
         to=ends[1],

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import TIME, in_ms
+from tailrace.ground.words import counted
 from tailrace.panels.holding import StreamWait, what_holds
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.read_segments import ReadSegments, late_by_segment, read_segments
@@ -91,7 +92,7 @@ def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: 
             StreamProgress(name, segments[name], of_files, of_directories, reached.get(name), is_idle, is_holding)
         )
     if unknown:
-        notes.append(f"late tuples of a tick that several files have are counted in none of these files: {unknown:,}")
+        notes.append(f"{counted(unknown, 'late tuple')} in none of these files: several have rows of the tick")
     return SourceProgress(streams, held.reason, notes)
 
 
