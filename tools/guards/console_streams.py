@@ -35,14 +35,14 @@ MUTATIONS = (
     Mutation(
         "console: a driver that is silent hangs",
         "console/stream_state.py",
-        "if seen.silent_ms >= _SILENT_MS:",
+        "if seen.silent_ms >= SILENT_MS:",
         "if False:",
         (STATE,),
     ),
     Mutation(
         "console: a batch that does not end hangs",
         "console/stream_state.py",
-        "if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):",
+        "if busy_ms >= max(SILENT_MS, longest_batch_s(reported) * 1000):",
         "if False:",
         (STATE,),
     ),

@@ -13,11 +13,10 @@ from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import OVER, Status, wall_ms
+from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
 
 Tone = Literal["good", "warn", "bad", "idle"]
 
-_SILENT_MS = 60_000  # without a report, as long as a watch waits by default
 _AHEAD_MS = 60_000  # of a report before this clock, as clocks of two machines differ
 _START_MS = round(START_S * 1000)
 _STOPPING_MS = 120_000  # longer than a drain waits for a batch
@@ -141,7 +140,7 @@ def _state_of(seen: Observation) -> StreamState:
 
 def _runs_elsewhere(seen: Observation, reported: Status) -> bool:
     """Test whether a driver that is not the host's reports now: in somebody's shell, or while the host is down."""
-    if reported.state in OVER or seen.silent_ms >= _SILENT_MS:
+    if reported.state in OVER or seen.silent_ms >= SILENT_MS:
         return False
     if seen.driver is None or seen.driver.state == "absent":
         return True
@@ -259,10 +258,10 @@ def _alive(seen: Observation, reported: Status) -> StreamState:
     """Return the state of a stream by the report of the driver that runs it."""
     if reported.state == "starting":
         return _starting(seen, reported)
-    if seen.silent_ms >= _SILENT_MS:
+    if seen.silent_ms >= SILENT_MS:
         return StreamState("hung", "bad", "its driver has said nothing since then", reported.at_ms)
     busy_ms = reported.busy_ms or 0
-    if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):
+    if busy_ms >= max(SILENT_MS, longest_batch_s(reported) * 1000):
         why = f"its batch of {counted(reported.busy_rows, 'row')} does not end"
         return StreamState("hung", "bad", why, reported.at_ms - busy_ms)
     why = "" if reported.problem is None else f"{reported.problem}{_end_of(reported)}"
