@@ -194,7 +194,13 @@ def test_a_wrong_column_shows_as_broken_within_a_minute(bed, feed, page):
 def test_the_stream_is_drained_from_its_page(bed, feed, page, states):
     page.goto(f"{bed.url}{PAGES}queries/{QUERY}")
     await_page(page)
-    act(page, "Drain")
+    pid = bed.status(QUERY).pid
+    os.kill(pid, signal.SIGSTOP)  # so that it is seen to drain, which takes no second else
+    try:
+        act(page, "Drain")
+        expect(state(page)).to_have_text("draining", timeout=LONG_MS)
+    finally:
+        os.kill(pid, signal.SIGCONT)
     expect(state(page)).to_have_text("drained", timeout=LONG_MS)
     draining, drained = states.states[-2:]
     assert (draining["word"], drained["word"]) == ("draining", "drained")
