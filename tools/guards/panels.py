@@ -60,7 +60,7 @@ MUTATIONS = (
     Mutation(
         "frontier: settings that hold from a tick to come are said",
         "panels/frontier.py",
-        "if each.at is not None and each.at >= ends[1] and each.what != QUIET",
+        "if each.at is not None and each.at + tick_ms > ends[1] and each.what != QUIET",
         "if False",
         (f"{FRONTIER}::test_settings_that_hold_from_a_tick_to_come_are_said",),
     ),

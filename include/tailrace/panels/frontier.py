@@ -91,14 +91,15 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
     rows = read_metrics(view.tables, ["batch", "committed", *(name for name in _SERIES if name != "least_k_ms")], ends)
     rows = rows.append_column("least_k_ms", rows["k_ms"])
     pieces, no_wall = Pieces(), WallClock(at=[], emitted_at=[])
-    every = pieces.read("changes", lambda: read_changes(view.tables, view.query.tick_ms), list[Change]())
+    tick_ms = view.query.tick_ms
+    every = pieces.read("changes", lambda: read_changes(view.tables, tick_ms), list[Change]())
     changes, (k_ms, k_changes) = within_range(every, *ends), _k_of(view.tables, rows)
     notes = [] if rows.num_rows else ["no batch has committed arrival times in this range"]
     if request.to is None:
         notes += [
             f"{each.what} holds from {format_time(each.at)} on, and that tick is not complete"
             for each in every
-            if each.at is not None and each.at >= ends[1] and each.what != QUIET
+            if each.at is not None and each.at + tick_ms > ends[1] and each.what != QUIET
         ]
     if len(changes) > MOST_CHANGES:
         notes.append(f"the newest {MOST_CHANGES} of {len(changes):,} changes of the settings are shown")
