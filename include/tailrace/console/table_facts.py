@@ -34,8 +34,8 @@ from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
 
 HOUR_MS = 3_600_000
-TABLES = ("quality", "late", "quarantine", "correction_runs")
-"""The tables that are read: as long as they have the same newest commits, the facts hold."""
+TABLES = ("quality", "late", "quarantine", "correction_runs", "metrics")
+"""The tables that are read, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
 
 _UNREAD = PromiseState("unknown", "the measured errors can't be read")
 _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
