@@ -270,9 +270,9 @@ def test_files_of_the_driver_host_that_can_not_be_read_hide_no_stream(client, ho
 def test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread(client, tables, monkeypatch):
     waits, kept_get = [], KeptFacts.get
 
-    def get_at_once(kept, layouts, wait_s):
+    def get_at_once(kept, layouts, wait_s, from_s):
         waits.append(wait_s)
-        return kept_get(kept, layouts, 0.0)
+        return kept_get(kept, layouts, 0.0, from_s)
 
     monkeypatch.setattr(KeptFacts, "get", get_at_once)
     (row,) = get(client, STREAMS)["queries"]

@@ -126,8 +126,8 @@ MUTATIONS = (
     Mutation(
         "console: Streams waits for no table",
         "console/streams_route.py",
-        "for row in page], 0.0)",
-        "for row in page], 0.5)",
+        "for row in page], 0.0, ",
+        "for row in page], 0.5, ",
         (f"{CONSOLE_ROUTES}::test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread",),
     ),
     Mutation(

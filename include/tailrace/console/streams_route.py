@@ -22,6 +22,7 @@ from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
+_LOOK_AGAIN_S = 10.0  # at the tables of a row of Streams: the page says how old facts are from then on
 _WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
 _FACTS = KeptFacts()
 
@@ -116,7 +117,7 @@ def streams(
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
     page = in_order[offset : offset + limit]
-    _FACTS.get([layouts[row.name] for row in page], 0.0)  # the rows shown are read first
+    _FACTS.get([layouts[row.name] for row in page], 0.0, _LOOK_AGAIN_S)  # the rows shown are read first
     _FACTS.read_behind(layouts.values())
     problems = [*hosted.down[:1], *(known.problems if may_list_all else [])]
     return Streams(

@@ -227,7 +227,7 @@ class KeptFacts:
         self._readers, self._behind = ThreadPoolExecutor(_READERS, "tables"), ThreadPoolExecutor(1, "queue")
         self._queue, self._is_reading = dict[Location, Layout](), False
 
-    def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
+    def get(self, layouts: Iterable[Layout], wait_s: float, from_s: float = 0.0) -> list[TableFacts | None]:
         """Return the facts of some queries; look in the background whether their tables have changed.
 
         Parameters
@@ -235,11 +235,13 @@ class KeptFacts:
         wait_s : float
             How long to wait for that. Facts that take longer are older than the call, or None if they are too old or
             were never read.
+        from_s : float
+            The age from which facts are looked at again.
         """
         with self._lock:
             if len(self._kept) > _MOST_QUERIES:
                 self._kept.clear()
-            wanted = [self._current(layout, 0.0) for layout in layouts]
+            wanted = [self._current(layout, from_s) for layout in layouts]
         wait([kept.reading for kept in wanted if kept.reading is not None], wait_s)
         return [kept.facts() for kept in wanted]
 
