@@ -60,7 +60,8 @@ class Site:
         elif path.startswith("static/"):
             self._file(route, path.removeprefix("static/"))
         elif not path.startswith("api/"):
-            self._file(route, "query.html" if path else "streams.html")
+            shells = {"": "streams.html", "glossary": "glossary.html"}
+            self._file(route, shells.get(path, "query.html"))
         elif self.is_away:
             route.abort()
         else:
@@ -1085,3 +1086,74 @@ def test_key_figures_stay_within_their_cells_and_break_no_number(site, window):
 def test_axes_of_counts_have_whole_numbers(run_js):
     assert run_js("axes.js", "m.COUNT_STEPS.every(Number.isInteger)")
     assert run_js("axes.js", "m.COUNT_STEPS.slice(0, 4)") == [1, 2, 5, 10]
+
+
+ACTIVITY = {
+    "from": NOW - 180_000,
+    "to": NOW,
+    "series": {
+        "at": [NOW - 180_000, NOW - 120_000, NOW - 60_000, NOW],
+        "rows_s": [None, 10.0, 20.0, 30.0],
+        "rows_left": [4, 5, 6, 1_200],
+        "behind_ms": [2_000] * 3 + [90_000],
+        "speed": [None, 1.0, 1.0, 0.5],
+        "batch_ms": [200] * 4,
+        "cores": [None] * 4,
+        "memory": [None] * 4,
+    },
+    "events": [
+        {"at": NOW - 30_000, "until": None, "what": "problem", "text": "source events: the folder is gone"},
+        {"at": NOW - 60_000, "until": None, "what": "began", "text": None},
+        {"at": NOW - 90_000, "until": None, "what": "died", "text": None},
+    ],
+    "events_total": 3,
+}
+
+
+def test_the_activity_of_a_stream_has_its_figures_deaths_and_problems(site, window):
+    site.query("q", activity=ACTIVITY)
+    page = shown(window, "queries/q?part=activity")
+    figures = page.locator("#part .figures > div")
+    assert [text.replace("\n", " ") for text in figures.all_inner_texts()] == [
+        "Rows a second 30 / s",
+        "Backlog 1,200",
+        "Behind 1 min 30 s",
+        "Pace 0.5 ×",
+        "Deaths of the driver 1",
+    ]
+    expect(page.get_by_text("The driver can't measure it.")).to_have_count(2)
+    events = page.get_by_role("table", name="Restarts and problems").locator("tbody tr")
+    expect(events).to_have_count(3)
+    expect(events.first).to_contain_text("source events: the folder is gone")
+    expect(events.first).to_contain_text("not over")
+    expect(events.last).to_contain_text("driver died")
+
+
+def test_the_course_of_the_last_hour_is_on_streams_and_in_the_head(site, window):
+    recent = {name: ACTIVITY["series"][name] for name in ("at", "rows_s", "rows_left", "behind_ms")}
+    site.streams(stream("q", recent=recent), stream("r", recent=None))
+    page = shown(window, "")
+    expect(page.get_by_role("img", name="Rows a second in the last hour: at most 30, at least 10")).to_have_count(1)
+    site.query("q")
+    site.answers["queries/q/summary"][1].update(recent=recent, rows_left=1_200)
+    page = shown(window, "queries/q")
+    rows = page.locator("#summary .figures > div", has_text="Rows a second").locator("dd")
+    expect(rows).to_contain_text("30 / s")
+    expect(page.get_by_role("img", name=re.compile("^Unread rows in the last hour: at most 1,200"))).to_have_count(1)
+
+
+def test_words_explain_themselves_to_the_mouse_and_to_the_keyboard(site, window):
+    site.query("q")
+    page = shown(window, "queries/q")
+    term, tip = page.locator("#summary dt .term", has_text=re.compile("^K$")), page.get_by_role("tooltip")
+    term.hover()
+    expect(tip).to_contain_text("How long an answer waits for late records")
+    page.mouse.move(0, 0)
+    expect(tip).to_have_count(0)
+    term.focus()
+    expect(tip).to_contain_text("How long an answer waits")
+    page.keyboard.press("Escape")
+    expect(tip).to_have_count(0)
+    page = window.page()
+    page.goto(f"{SITE}{BASE}glossary")
+    expect(page.locator("dt", has_text="Frontier")).to_be_visible()
