@@ -18,8 +18,8 @@ MUTATIONS = (
     Mutation(
         "activity: a time without a driver breaks the lines",
         "panels/activity.py",
-        'if row["made_at"] - before["made_at"] > _APART_MS:',
-        "if False:",
+        "if gap > longest]",
+        "if False]",
         (f"{ACTIVITY}::test_a_time_without_a_driver_breaks_the_lines",),
     ),
     Mutation(
@@ -32,9 +32,23 @@ MUTATIONS = (
     Mutation(
         "activity: a driver that ends without a report has died",
         "panels/activity.py",
-        "elif next_at is not None:",
+        "elif has_gone:",
         "elif False:",
         (f"{ACTIVITY}::test_begins_ends_and_deaths_are_events_newest_first",),
+    ),
+    Mutation(
+        "activity: a driver that reports has not died",
+        "panels/activity.py",
+        "return reported.state not in OVER and wall_ms() - reported.at_ms >= SILENT_MS",
+        "pass",
+        (f"{ACTIVITY}::test_a_driver_that_reports_has_not_died",),
+    ),
+    Mutation(
+        "activity: a clock that is set back makes no rates",
+        "panels/activity.py",
+        "rate if rate >= 0 else None",
+        "rate",
+        (f"{ACTIVITY}::test_a_clock_that_is_set_back_makes_no_rates_and_no_deaths",),
     ),
     Mutation(
         "activity: a range has no begin from before it",

@@ -36,6 +36,20 @@ MUTATIONS = (
         (f"{ACTIVITY}::test_a_clock_that_is_set_back_stops_no_observation",),
     ),
     Mutation(
+        "activity: the last observation of a driver is waited for",
+        "stream/activity_log.py",
+        "            self._end(self._writing)\n            if self._fault is not None:\n                return\n            self._write()\n",
+        "            break\n",
+        (f"{ACTIVITY}::test_the_end_of_a_driver_is_observed_at_once",),
+    ),
+    Mutation(
+        "activity: a compaction that fails doubles no observation",
+        "stream/activity_log.py",
+        "        self._in_hand = []\n",
+        "",
+        (f"{ACTIVITY}::test_a_compaction_that_fails_doubles_no_observation",),
+    ),
+    Mutation(
         "activity: a compaction removes what is old",
         "stream/activity_log.py",
         "self.tables.open(TABLE).delete(",

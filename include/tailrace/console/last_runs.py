@@ -144,11 +144,12 @@ def _newest_going_on(dags: Sequence[str]) -> Select[Any]:
     return select(*_OF_RUN).where(DagRun.id.in_(newest.group_by(DagRun.dag_id)))
 
 
-_OF_RUN = DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.start_date, DagRun.end_date
+_BEGUN = func.coalesce(DagRun.start_date, DagRun.queued_at).label("begun")
+_OF_RUN = DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.end_date, _BEGUN
 
 
 def _going_on(kind: str, row: Row[Any]) -> LastRun:
-    at = None if row.start_date is None else epoch_ms(row.start_date)
+    at = None if row.begun is None else epoch_ms(row.begun)
     return LastRun(kind=kind, state=str(row.state), tone="idle", at=at, page=_page(row))
 
 

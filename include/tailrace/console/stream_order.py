@@ -12,6 +12,7 @@ from tailrace.ground.errors import refuse
 
 _ILL_FIRST = ("bad", "broken promise", "warn", "good", "idle")
 _PROMISES_ILL_FIRST = ("broken", "unknown", "kept")
+_OF_SEVERAL = ("runs", "paused", "damaged", "recent", "note")  # parts of a row have no order
 _OF_TABLES = TableFacts.model_fields.keys() - {"note", "numbers", "is_unreadable"}
 
 
@@ -57,7 +58,7 @@ def ordered(rows: Iterable[StreamRow], sort: str) -> list[StreamRow]:
         When there is no such column.
     """
     column = sort.removeprefix("-")
-    if column not in StreamRow.model_fields:
+    if column not in StreamRow.model_fields or column in _OF_SEVERAL:
         raise refuse("sort", f"there is no order by {column[:100]}", "a column, as state, name or late_hour")
 
     def value(row: StreamRow) -> Any:

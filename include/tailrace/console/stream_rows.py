@@ -31,6 +31,7 @@ from tailrace.storage.status import OVER, Status, wall_ms
 _ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
+_WITHOUT_DRIVER = ("not deployed", "drained", "ended", "stopped")
 _NUMBERS = ("batches", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
 
 
@@ -236,7 +237,7 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
     )
     failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
     update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
-    if not is_over and row.state.tone == "idle":
+    if not is_over and row.state.word in _WITHOUT_DRIVER:
         update["state"] = StreamStateRow(word="deploy failed", tone="bad", why=failed.says, since=failed.at)
     return row.model_copy(update=update)
 

@@ -215,10 +215,21 @@ def _draining(seen: Observation) -> StreamState:
 
 
 def _ending(seen: Observation) -> tuple[Tone, str]:
-    """Return the tone and the reason of a driver that was asked to end."""
-    is_long = seen.silent_ms >= _STOPPING_MS
-    silence = "" if seen.reported is None else f"; its driver has said nothing since {format_time(seen.reported.at_ms)}"
-    return "bad" if is_long else "idle", f"it ends after its batch{silence if is_long else ''}"
+    """Return the tone and the reason of a driver that was asked to end; what keeps it from that comes first."""
+    driver, reported = seen.driver, seen.reported
+    if reported is not None and driver is not None and driver.alive and not _is_of_process(reported, driver):
+        reported = None  # of a driver before it
+    if reported is not None:
+        found = _hung(seen, reported)
+        if reported.problem is not None or found is not None:
+            return "bad", f"it is to end after its batch; {reported.problem if found is None else found.why}"
+    began_ms = None if driver is None else driver.started_ms
+    known = (seen.drain_ms, began_ms, None if reported is None else reported.at_ms)
+    waits_from_ms = max((ms for ms in known if ms is not None), default=None)
+    if waits_from_ms is None or seen.now_ms - waits_from_ms < _STOPPING_MS:
+        is_long = seen.drain_ms is not None and seen.now_ms - seen.drain_ms >= _STOPPING_MS
+        return "warn" if is_long else "idle", "it ends after its batch"
+    return "bad", f"it is to end after its batch; its driver has said nothing since {format_time(waits_from_ms)}"
 
 
 def _without_driver(seen: Observation) -> StreamState:
@@ -260,10 +271,8 @@ def _alive(seen: Observation, reported: Status) -> StreamState:
         return _starting(seen, reported)
     if seen.silent_ms >= SILENT_MS:
         return StreamState("hung", "bad", "its driver has said nothing since then", reported.at_ms)
-    busy_ms = reported.busy_ms or 0
-    if busy_ms >= max(SILENT_MS, longest_batch_s(reported) * 1000):
-        why = f"its batch of {counted(reported.busy_rows, 'row')} does not end"
-        return StreamState("hung", "bad", why, reported.at_ms - busy_ms)
+    if (hung := _hung(seen, reported)) is not None:
+        return hung
     why = "" if reported.problem is None else f"{reported.problem}{_end_of(reported)}"
     if reported.is_awaiting:
         return StreamState("awaiting its source", "warn", why, reported.since_ms)
@@ -273,6 +282,15 @@ def _alive(seen: Observation, reported: Status) -> StreamState:
         _faults_of_records(seen, reported),
         StreamState(reported.phase, "good", _WHY.get(reported.phase), reported.since_ms),
     )
+
+
+def _hung(seen: Observation, reported: Status) -> StreamState | None:
+    """Return the state of a stream whose batch does not end; None if it may take so long."""
+    busy_ms = reported.busy_ms or 0
+    if busy_ms < max(SILENT_MS, longest_batch_s(reported) * 1000):
+        return None
+    why = f"its batch of {counted(reported.busy_rows, 'row')} does not end"
+    return StreamState("hung", "bad", why, reported.at_ms - busy_ms)
 
 
 def _end_of(reported: Status) -> str:

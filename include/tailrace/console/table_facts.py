@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
@@ -25,6 +26,7 @@ from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.object_path import Location
 from tailrace.panels.activity import RecentActivity, read_recent
+from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.storage.file_check import FileCheck
@@ -42,6 +44,7 @@ _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at
 _OLD_S = 300.0
 _READERS = 2
 _MOST_QUERIES = 2_000
+_SEGMENTS = {"batch": pa.int64(), "quarantined": pa.int64()}
 
 
 class ShownPromise(Shown):
@@ -116,10 +119,11 @@ def _first_line(error: Exception) -> str:
 
 
 def _read(tables: Tables, since_ms: int, pieces: Pieces) -> TableFacts:
-    since = pieces.read("late_hour quarantined_hour", lambda: _read_since(tables, since_ms), (None, None))
+    nothing = pa.schema(_SEGMENTS.items()).empty_table()
+    segments = pieces.read("late_hour quarantined_hour", lambda: _read_since(tables, since_ms), nothing)
     return TableFacts(
-        late_hour=since[0],
-        quarantined_hour=since[1],
+        late_hour=pieces.read("late_hour", lambda: _late(tables, segments), None),
+        quarantined_hour=_total(segments["quarantined"]),
         uncorrected=pieces.read("uncorrected", lambda: _uncorrected(tables), None),
         last_correction=pieces.read("last_correction", lambda: _last_correction(tables), None),
         recent=pieces.read("recent", lambda: read_recent(tables, since_ms + HOUR_MS), None),
@@ -149,23 +153,26 @@ def _numbers(tables: Tables) -> dict[str, Any]:
     return read_newest(tables.layout, batches) | read_totals(tables.layout, batches) | {"batches": batches}
 
 
-def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
-    """Count the late tuples and the rejected records of the batches that were read since a wall-clock time.
+def _read_since(tables: Tables, since_ms: int) -> pa.Table:
+    """Read the segments that were read since a wall-clock time.
 
-    Arrival times do not count: a backlog came long ago, and a rejected record may have none. A batch without rows
+    Arrival times do not count: a backlog arrived long ago, and a rejected record may have none. A batch without rows
     has no time, and counts with the one before.
     """
-    if not tables.has("segments"):
-        return None, None
-    since = ds.field("ingested_ms") >= since_ms
-    read = tables.read("segments", ["batch", "quarantined"], since)
-    if not read.num_rows:
-        return 0, 0
-    late = None
-    if tables.has("metrics"):
-        batches = ds.field("batch") >= pc.min(read["batch"]).as_py()
-        late = pc.sum(tables.read("metrics", ["late"], batches)["late"], min_count=0).as_py()
-    return late, pc.sum(read["quarantined"], min_count=0).as_py()
+    return read_known(tables, "segments", _SEGMENTS, ds.field("ingested_ms") >= since_ms)
+
+
+def _late(tables: Tables, segments: pa.Table) -> int | None:
+    """Count the late tuples of the batches of some segments."""
+    if not segments.num_rows:
+        return _total(segments["batch"])
+    batches = ds.field("batch") >= pc.min(segments["batch"]).as_py()
+    return _total(read_known(tables, "metrics", {"late": pa.int64()}, batches)["late"])
+
+
+def _total(counts: pa.ChunkedArray) -> int | None:
+    """Add up counts; None if one is not known."""
+    return None if counts.null_count else int(pc.sum(counts, min_count=0).as_py())
 
 
 @dataclass(frozen=True)
@@ -304,7 +311,7 @@ class KeptFacts:
 def _versions(layout: Layout) -> Versions | None:
     try:
         return versions(layout, TABLES)
-    except OSError:
+    except (OSError, ValueError):  # the store is away, or somebody's file lies among the commits
         return None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby, pairwise
+from statistics import median
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import POINTS, How, downsample
-from tailrace.storage.status import OVER
+from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
 from tailrace.storage.table_columns import ACTIVITY
 from tailrace.storage.tables import Tables, within
 
@@ -67,6 +69,19 @@ class ActivitySeries(Shown):
     memory: list[int | None]
 
 
+class ActivityPoint(Shown):
+    """The newest observation of a range; its rates are since the one before. See `ActivitySeries`."""
+
+    at: int
+    rows_s: float | None = None
+    rows_left: int | None = None
+    behind_ms: int | None = None
+    speed: float | None = None
+    batch_ms: int | None = None
+    cores: float | None = None
+    memory: int | None = None
+
+
 class ActivityEvent(Shown):
     """A driver's begin or end, or a problem.
 
@@ -90,7 +105,10 @@ class ActivityEvent(Shown):
 
 
 class ActivityAnswer(PanelAnswer):
-    """The activity in the wall-clock time (`from_`, `to`], by default the newest day; events are newest first."""
+    """The activity in the wall-clock time (`from_`, `to`], by default the newest day; events are newest first.
+
+    `events_total` and `deaths` also count events that are not shown; a driver that stopped without a request has died.
+    """
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -99,25 +117,41 @@ class ActivityAnswer(PanelAnswer):
     series: ActivitySeries
     events: list[ActivityEvent]
     events_total: int
+    deaths: int
+    newest: ActivityPoint | None = None
 
 
 def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
     """Read the panel."""
     to = greatest_ms(view.tables, "activity", "made_at") if request.to is None else request.to
     if to is None:
-        return ActivityAnswer(series=series_of([]), events=[], events_total=0, note="no live stream has run yet")
+        nothing = {"series": series_of([]), "events": [], "events_total": 0, "deaths": 0}
+        return ActivityAnswer(**nothing, note="no live stream has run yet")
     from_ = to - DAY_MS if request.from_ is None else request.from_
     observed = read_observed(view.tables, from_, max(to, from_))
-    events = [event for event in events_of(observed) if event.at > from_]  # a driver may have begun before
+    has_gone = bool(observed) and _has_gone(view, observed[-1])
+    events = [event for event in events_of(observed, has_gone) if event.at > from_]  # a driver may have begun before
     events.sort(key=lambda event: event.at, reverse=True)
     return ActivityAnswer(
         from_=from_,
         to=max(to, from_),
         series=series_of(observed),
+        newest=ActivityPoint(**_point(*observed[-2:])) if len(observed) > 1 else None,
         events=events[:MOST_EVENTS],
         events_total=len(events),
+        deaths=sum(event.what in ("died", "stopped") for event in events),
         note=None if observed else "no driver has run in this range",
     )
+
+
+def _has_gone(view: QueryView, last: dict[str, Any]) -> bool:
+    """Test whether the driver of the last observation of a range is gone, without having reported its end."""
+    if read_observed(view.tables, last["made_at"], last["made_at"] + _APART_MS):
+        return False
+    reported = Status.read(view.layout)
+    if reported is not None and reported.started_ms == last["started_at"]:  # its table may be what it can't write
+        return reported.state not in OVER and wall_ms() - reported.at_ms >= SILENT_MS
+    return bool(wall_ms() - last["made_at"] >= _APART_MS)
 
 
 class RecentActivity(Shown):
@@ -146,14 +180,15 @@ def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:
 
 
 def series_of(observed: list[dict[str, Any]], points: int = POINTS) -> ActivitySeries:
-    """Return the series of some observations, which are in order of time."""
-    rows = [_point(None, observed[0])] if observed else []
-    for before, row in pairwise(observed):
-        if row["made_at"] - before["made_at"] > _APART_MS:  # a line breaks where nobody has looked
-            rows.append(dict.fromkeys(_TYPES) | {"at": before["made_at"] + 1})
-        rows.append(_point(before, row))
-    table = pa.Table.from_pylist(rows, pa.schema(_TYPES.items()))
-    return ActivitySeries(**downsample(table, "at", _SERIES, points))
+    """Return the series of some observations, which are in order of time; a line breaks where nobody has looked."""
+    rows = [_point(before, row) for before, row in zip([None, *observed], observed, strict=False)]
+    series = downsample(pa.Table.from_pylist(rows, pa.schema(_TYPES.items())), "at", _SERIES, points)
+    gaps = [later - at for at, later in pairwise(series["at"])]
+    longest = max(_APART_MS, 1.5 * median(gaps)) if gaps else 0
+    for place in reversed([place for place, gap in enumerate(gaps, 1) if gap > longest]):
+        for name, values in series.items():
+            values.insert(place, series["at"][place - 1] + 1 if name == "at" else None)
+    return ActivitySeries(**series)
 
 
 def _point(before: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any]:
@@ -166,35 +201,38 @@ def _point(before: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any]
     for name, total in (("rows_s", "rows"), ("speed", "committed"), ("cores", "cpu_ms")):
         known = before[total] is not None and row[total] is not None
         is_one = total != "cpu_ms" or before["started_at"] == row["started_at"]
-        point[name] = (row[total] - before[total]) / passed_ms if known and is_one else None
+        rate = (row[total] - before[total]) / passed_ms if known and is_one else -1.0
+        point[name] = rate if rate >= 0 else None  # a total falls where a clock was set back
     if point["rows_s"] is not None:
         point["rows_s"] *= 1000
     return point
 
 
-def events_of(observed: list[dict[str, Any]]) -> list[ActivityEvent]:
-    """Return the events in some observations, which are in order of time."""
-    events = [
-        ActivityEvent(at=same[0]["made_at"], until=end, what="problem", text=problem)
-        for problem, same, end in _stretches(observed, "problem")
-        if problem is not None
-    ]
-    for began, rows, next_at in _stretches(observed, "started_at"):
-        events.append(ActivityEvent(at=began, what="began"))
-        last = rows[-1]
-        if last["state"] in OVER:
-            what: Literal["stopped", "ended"] = "stopped" if last["state"] == "stopped" else "ended"
-            events.append(ActivityEvent(at=last["made_at"], what=what, text=last["state"]))
-        elif next_at is not None:
-            events.append(ActivityEvent(at=last["made_at"], what="died"))
+def events_of(observed: list[dict[str, Any]], has_gone: bool = False) -> list[ActivityEvent]:
+    """Return the events in some observations; `has_gone` says that the driver of the last one is gone."""
+    events = list[ActivityEvent]()
+    by_driver = sorted(observed, key=lambda row: (row["started_at"], row["made_at"]))
+    drivers = [list(rows) for _, rows in groupby(by_driver, key=lambda row: row["started_at"])]
+    for place, rows in enumerate(drivers, 1):
+        events += _of_driver(rows, has_gone or place < len(drivers))
     return events
 
 
-def _stretches(observed: list[dict[str, Any]], column: str) -> list[tuple[Any, list[dict[str, Any]], int | None]]:
-    """Return each value of a column with the rows that have it without a break, and the time of the row after them."""
-    stretches = [(value, list(rows)) for value, rows in groupby(observed, key=lambda row: row[column])]
-    ends = [rows[0]["made_at"] for _, rows in stretches[1:]]
-    return [(value, rows, end) for (value, rows), end in zip(stretches, [*ends, None], strict=True)]
+def _of_driver(rows: list[dict[str, Any]], has_gone: bool) -> Iterator[ActivityEvent]:
+    """Yield the events of one driver, from its observations."""
+    last = rows[-1]
+    is_over = last["state"] in OVER
+    yield ActivityEvent(at=rows[0]["started_at"], what="began")
+    stretches = [(problem, list(same)) for problem, same in groupby(rows, key=lambda row: row["problem"])]
+    ends = [same[0]["made_at"] for _, same in stretches[1:]]
+    for (problem, same), end in zip(stretches, [*ends, last["made_at"] if is_over or has_gone else None], strict=True):
+        if problem is not None:
+            yield ActivityEvent(at=same[0]["made_at"], until=end, what="problem", text=problem)
+    if is_over:
+        what: Literal["stopped", "ended"] = "stopped" if last["state"] == "stopped" else "ended"
+        yield ActivityEvent(at=last["made_at"], what=what, text=last["state"])
+    elif has_gone:
+        yield ActivityEvent(at=last["made_at"], what="died")
 
 
 PANEL = Panel("activity", TimesRequest, read, ("activity",))

@@ -10,10 +10,10 @@ from tailrace.ground.errors import Damaged, Problem
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import lost_file, named_files
 from tailrace.storage.table_log import stamp
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, STREAM_TABLES
+from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, STREAM_TABLES, UPSTREAM
 from tailrace.storage.tables import Tables
 
-_NAMES = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "current"}
+_NAMES = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "current", "activity", UPSTREAM}
 
 
 class FileCheck:

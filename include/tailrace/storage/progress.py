@@ -57,7 +57,8 @@ def read_newest(layout: Layout, batches: int) -> dict[str, Any]:
     tables = Tables(layout)
     if not batches or not tables.has("metrics"):
         return {}
-    there = [name for name in NEWEST if name in tables.schema("metrics").names]  # an earlier release had fewer columns
+    columns = tables.schema("metrics").names
+    there = [name for name in NEWEST if name in columns]  # an earlier release had fewer
     rows = tables.read("metrics", there, ds.field("batch") == batches - 1).to_pylist()
     return rows[-1] if rows else {}
 
@@ -67,7 +68,8 @@ def read_totals(layout: Layout, batches: int) -> dict[str, int]:
     tables, totals = Tables(layout), {name: 0 for names in TOTALS.values() for name in names}
     for table, names in TOTALS.items():
         if tables.has(table):
-            there = [name for name in names if name in tables.schema(table).names]  # an earlier release had fewer
+            columns = tables.schema(table).names
+            there = [name for name in names if name in columns]  # an earlier release had fewer
             counts = tables.read(table, there, ds.field("batch") < batches)
             totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in there}
     return totals

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -46,20 +47,23 @@ class Usage(NamedTuple):
     def read() -> Usage:
         """Measure this process, the ancestors in its process group, such as `spark-submit`, and all their children.
 
-        Both are None without psutil.
+        Both are None without psutil, and where the system does not tell.
         """
         try:
             psutil: Any = import_module("psutil")  # of the extra airflow
         except ModuleNotFoundError:
             return Usage(None, None)
-        root = psutil.Process()
-        with suppress(psutil.Error, OSError):
-            while (parent := root.parent()) is not None and os.getpgid(parent.pid) == os.getpgid(0):
-                root = parent
         cpu_s, memory = 0.0, 0
-        for process in [root, *root.children(recursive=True)]:
-            with suppress(psutil.Error):  # it may have ended meanwhile
-                cpu_s, memory = cpu_s + sum(process.cpu_times()[:4]), memory + process.memory_info().rss
+        try:
+            root = psutil.Process()
+            with suppress(psutil.Error, OSError):
+                while (parent := root.parent()) is not None and os.getpgid(parent.pid) == os.getpgid(0):
+                    root = parent
+            for process in [root, *root.children(recursive=True)]:
+                with suppress(psutil.Error):  # it may have ended meanwhile
+                    cpu_s, memory = cpu_s + sum(process.cpu_times()[:4]), memory + process.memory_info().rss
+        except (psutil.Error, OSError):
+            return Usage(None, None)
         return Usage(round(cpu_s * 1000), memory)
 
 
@@ -78,7 +82,6 @@ class ActivityLog:
     _pending: list[dict[str, Any]] = field(default_factory=list)
     _in_hand: list[dict[str, Any]] = field(default_factory=list)  # what the thread writes
     _writing: Background[None] | None = None
-    _writes: int = 0
     _last: tuple[int, tuple[object, ...]] | None = None
     _longest_ms: int | None = None
     _fault: str | None = None
@@ -95,8 +98,15 @@ class ActivityLog:
         self._last = status.at_ms, phase
         self._pending = [*self._pending, self._row(status)][-_MOST_PENDING:]
         self._write()
-        if status.state in OVER and self._writing is not None:
-            self._writing.wait(_END_S)
+        if status.state in OVER:
+            self._finish(time.monotonic() + _END_S)
+
+    def _finish(self, end_s: float) -> None:
+        """Wait until all is written, but not for long; begin no write that is not waited for."""
+        while self._writing is not None and self._writing.wait(max(end_s - time.monotonic(), 0.0)):
+            self._end(self._writing)
+            if self._fault is not None:
+                return
             self._write()
 
     def _is_due(self, status: Status, phase: tuple[object, ...]) -> bool:
@@ -124,14 +134,14 @@ class ActivityLog:
             self._end(self._writing)
         if self._pending:
             rows = self._in_hand = self._pending
-            self._pending, self._writes = [], self._writes + 1
-            compacts = self._writes % COMPACT_EVERY == 0
-            self._writing = Background(lambda: self._append(rows, compacts), TABLE)
+            self._pending = []
+            self._writing = Background(lambda: self._append(rows), TABLE)
 
-    def _append(self, rows: list[dict[str, Any]], compacts: bool) -> None:
+    def _append(self, rows: list[dict[str, Any]]) -> None:
         self.tables.create({TABLE: ACTIVITY}, (TABLE,))
         self.tables.add(TABLE, with_times(pa.Table.from_pylist(rows, _GIVEN), ACTIVITY))
-        if compacts:
+        self._in_hand = []
+        if self.tables.open(TABLE).version() % COMPACT_EVERY == 0:  # counted over all drivers
             oldest = datetime.fromtimestamp((rows[-1]["made_at"] - KEPT_MS) / 1000, UTC)
             self.tables.open(TABLE).delete(f"made_at < '{oldest:%Y-%m-%dT%H:%M:%SZ}'")
             self.tables.compact((TABLE,))

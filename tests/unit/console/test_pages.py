@@ -1107,6 +1107,8 @@ ACTIVITY = {
         {"at": NOW - 90_000, "until": None, "what": "died", "text": None},
     ],
     "events_total": 3,
+    "deaths": 7,
+    "newest": {"at": NOW, "rows_s": 30.0, "rows_left": 900, "behind_ms": 90_000, "speed": 0.5},
 }
 
 
@@ -1116,10 +1118,10 @@ def test_the_activity_of_a_stream_has_its_figures_deaths_and_problems(site, wind
     figures = page.locator("#part .figures > div")
     assert [text.replace("\n", " ") for text in figures.all_inner_texts()] == [
         "Rows a second 30 / s",
-        "Backlog 1,200",
+        "Backlog 900",
         "Behind 1 min 30 s",
         "Pace 0.5 ×",
-        "Deaths of the driver 1",
+        "Deaths of the driver 7",
     ]
     expect(page.get_by_text("The driver can't measure it.")).to_have_count(2)
     events = page.get_by_role("table", name="Restarts and problems").locator("tbody tr")
@@ -1135,11 +1137,14 @@ def test_the_course_of_the_last_hour_is_on_streams_and_in_the_head(site, window)
     page = shown(window, "")
     expect(page.get_by_role("img", name="Rows a second in the last hour: at most 30, at least 10")).to_have_count(1)
     site.query("q")
-    site.answers["queries/q/summary"][1].update(recent=recent, rows_left=1_200)
+    site.answers["queries/q/summary"][1].update(recent=recent, rows_left=1_200, now=NOW)
     page = shown(window, "queries/q")
     rows = page.locator("#summary .figures > div", has_text="Rows a second").locator("dd")
     expect(rows).to_contain_text("30 / s")
     expect(page.get_by_role("img", name=re.compile("^Unread rows in the last hour: at most 1,200"))).to_have_count(1)
+    site.answers["queries/q/summary"][1]["now"] = NOW + 1_200_000
+    page.clock.fast_forward(6000)
+    expect(rows).to_contain_text("–")
 
 
 def test_words_explain_themselves_to_the_mouse_and_to_the_keyboard(site, window):

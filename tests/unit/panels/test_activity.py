@@ -13,6 +13,7 @@ from tailrace.panels.activity import DAY_MS, ActivityAnswer
 from tailrace.panels.arrival_range import TimesRequest
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.table_schemas import ACTIVITY
 from tailrace.storage.tables import Tables
 
@@ -56,6 +57,15 @@ def test_a_stream_that_falls_behind_has_less_than_its_pace(tmp_path: Path) -> No
     assert series.behind_ms == [0, 40_000, 80_000]
 
 
+def test_a_time_without_a_driver_breaks_the_lines_of_many_points_too(tmp_path: Path) -> None:
+    rows = [observation(minute) for minute in (*range(300), *range(480, 780))]
+    observed = [row | {"frontier": None} for row in rows]
+    series = activity.series_of(observed, points=100)
+    (place,) = [place for place, value in enumerate(series.rows_left) if value is None]
+    assert NOW + 299 * MINUTE_MS < series.at[place] < NOW + 480 * MINUTE_MS
+    assert len(series.at) < 110
+
+
 def test_a_time_without_a_driver_breaks_the_lines(tmp_path: Path) -> None:
     rows = [observation(0), observation(1), observation(30, started_at=NOW + 29 * MINUTE_MS, rows=700)]
     series = shown(tmp_path, rows).series
@@ -94,9 +104,44 @@ def test_begins_ends_and_deaths_are_events_newest_first(tmp_path: Path) -> None:
         observation(6, started_at=third),
     ]
     answer = shown(tmp_path, rows)
-    assert kinds(answer) == [("began", 6), ("ended", 5), ("began", 3), ("died", 1), ("began", 0)]
-    assert answer.events[1].text == "drained"
-    assert answer.events_total == 5
+    assert kinds(answer) == [("began", 6), ("died", 6), ("ended", 5), ("began", 3), ("died", 1), ("began", 0)]
+    assert answer.events[2].text == "drained"
+    assert (answer.events_total, answer.deaths) == (6, 2)
+
+
+def test_a_driver_that_nobody_started_again_has_died(tmp_path: Path) -> None:
+    answer = shown(tmp_path, [observation(0), observation(1)])
+    assert kinds(answer) == [("died", 1), ("began", 0)]
+    assert answer.deaths == 1
+
+
+@pytest.mark.parametrize(("state", "age_ms"), [("streaming", 1_000), ("drained", 9_000_000)])
+def test_a_driver_that_reports_has_not_died(tmp_path: Path, state: State, age_ms: int) -> None:
+    layout = Layout(tmp_path / "query")
+    layout.stream.mkdir(parents=True)
+    Status(state, 1, NOW, wall_ms() - age_ms, 1).write(layout)
+    assert kinds(shown(tmp_path, [observation(0), observation(1)])) == [("began", 0)]
+
+
+def test_a_range_that_ends_while_a_driver_lives_has_no_death(tmp_path: Path) -> None:
+    rows = [observation(minute) for minute in range(6)]
+    assert kinds(shown(tmp_path, rows, from_=NOW - 1, to=NOW + 3 * MINUTE_MS)) == [("began", 0)]
+
+
+def test_the_newest_figures_are_no_extremes(tmp_path: Path) -> None:
+    rows = [observation(minute, rows_left=90_000 if minute == 1 else 0) for minute in range(4)]
+    newest = shown(tmp_path, rows).newest
+    assert newest is not None
+    assert (newest.at, newest.rows_left, newest.rows_s) == (NOW + 3 * MINUTE_MS, 0, 10)
+
+
+def test_a_clock_that_is_set_back_makes_no_rates_and_no_deaths(tmp_path: Path) -> None:
+    first = [observation(minute, state="drained" if minute == 5 else "streaming") for minute in range(6)]
+    began = NOW - 60_000
+    second = [observation(minute + 0.5, started_at=began, rows=4_000 + minute) for minute in range(3)]
+    answer = shown(tmp_path, [*first, *second])
+    assert all(rate is None or rate >= 0 for rate in answer.series.rows_s)
+    assert [what for what, _ in kinds(answer)].count("died") <= 1, "of the newest by its start alone"
 
 
 def test_a_driver_that_stopped_without_a_request_has_not_ended(tmp_path: Path) -> None:
@@ -107,12 +152,23 @@ def test_a_driver_that_stopped_without_a_request_has_not_ended(tmp_path: Path) -
 def test_a_problem_has_its_begin_and_its_end(tmp_path: Path) -> None:
     lost = {"problem": "stream: the disk is full"}
     rows = [observation(0), observation(1, **lost), observation(2, **lost), observation(3), observation(4, **lost)]
+    layout = Layout(tmp_path / "query")
+    layout.stream.mkdir(parents=True)
+    Status("streaming", 1, NOW, wall_ms(), 1).write(layout)
     problems = [event for event in shown(tmp_path, rows).events if event.what == "problem"]
     assert [(event.at, event.until) for event in problems] == [
         (NOW + 4 * MINUTE_MS, None),
         (NOW + MINUTE_MS, NOW + 3 * MINUTE_MS),
     ]
     assert {event.text for event in problems} == {"stream: the disk is full"}
+
+
+def test_a_problem_ends_with_its_driver(tmp_path: Path) -> None:
+    lost = {"problem": "stream: the disk is full"}
+    later = {"started_at": NOW + 600 * MINUTE_MS}
+    rows = [observation(1, **lost), observation(2, **lost), observation(601, **lost, **later)]
+    first = [event for event in shown(tmp_path, rows).events if event.what == "problem"][-1]
+    assert (first.at, first.until) == (NOW + MINUTE_MS, NOW + 2 * MINUTE_MS)
 
 
 def test_a_range_that_begins_within_the_life_of_a_driver_has_not_its_begin(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from panel_stream import query_over
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.storage.tables import COMPACT_EVERY, Tables
+from tailrace.storage.tables import Tables
+from tailrace.stream import activity_log
 from tailrace.stream.activity_log import KEPT_MS, ActivityLog, Usage
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
@@ -89,8 +90,19 @@ def test_a_problem_is_observed_sooner_and_one_that_comes_and_goes_fills_no_table
     assert at == [0, 11, 22, 33, 44, 55]
 
 
+def test_a_compaction_that_fails_doubles_no_observation(watched: Watched, monkeypatch: Any) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(activity_log, "COMPACT_EVERY", 1)
+    monkeypatch.setattr(Tables, "compact", fail)
+    for minute in range(3):
+        watched.observe(replace(LIVE, at_ms=NOW + MINUTE_MS * minute))
+    assert [row["made_at"] for row in watched.rows()] == [NOW + MINUTE_MS * minute for minute in range(3)]
+
+
 def test_the_end_of_a_driver_is_observed_at_once(watched: Watched) -> None:
-    watched.observe(LIVE)
+    watched.log.observe(LIVE)  # and is still being written
     watched.log.observe(replace(LIVE, state="drained", at_ms=NOW + 1))
     assert [row["state"] for row in watched.rows()] == ["streaming", "drained"]
 
@@ -122,10 +134,12 @@ def test_a_table_that_can_not_be_written_is_told_once_and_written_later(watched:
     assert [row["made_at"] for row in watched.rows()] == [NOW + MINUTE_MS * minute for minute in range(4)]
 
 
-def test_a_compaction_removes_what_is_older_than_a_month(watched: Watched) -> None:
-    watched.log._writes = COMPACT_EVERY - 4
+def test_a_compaction_removes_what_is_older_than_a_month(watched: Watched, monkeypatch: Any) -> None:
+    """Also where drivers change often: writes count over all of them."""
+    monkeypatch.setattr(activity_log, "COMPACT_EVERY", 4)
     watched.observe(replace(LIVE, at_ms=NOW - KEPT_MS - 2 * MINUTE_MS))
     for minute in range(3):
+        watched.log = ActivityLog(watched.tables, watched._usage)
         watched.observe(replace(LIVE, at_ms=NOW + MINUTE_MS * minute))
     assert [row["made_at"] for row in watched.rows()] == [NOW + MINUTE_MS * minute for minute in range(3)]
     assert len(watched.tables.open("activity").file_uris()) == 1

@@ -57,6 +57,12 @@ function lastRun(run, said) {
   );
 }
 
+const LATE_MS = 150000; // a driver that lives is observed every minute
+
+// Return the rows a second of the newest observation; undefined if that is too old to be of now.
+const lastRate = (row) =>
+  (row.now ?? Date.now()) - row.recent.at.at(-1) < LATE_MS ? row.recent.rows_s.findLast(Number.isFinite) : undefined;
+
 const perSecond = (value) => (Number.isFinite(value) ? `${rough(value)} / s` : "–");
 
 // Return the course of a figure in the last hour; null for a stream that did not run live.
@@ -93,7 +99,7 @@ export function header(name, row, context) {
       row.recent
         ? [
             "Rows a second",
-            [perSecond(row.recent.rows_s.findLast(Number.isFinite)), course(row, "Rows a second", "rows_s", perSecond)],
+            [perSecond(lastRate(row)), course(row, "Rows a second", "rows_s", perSecond)],
             "Tuples that the stream took in, in the last minute that is on record",
           ]
         : null,

@@ -74,7 +74,7 @@ function header(column, options) {
   const arrow = { ascending: "▲", descending: "▼" }[direction] ?? "";
   return h(
     "button",
-    { type: "button", class: "sort", "data-tip": meaning(column.title, column.hint), on: { click: () => options.onSort(next) } },
+    { type: "button", class: "sort", "aria-description": meaning(column.title, column.hint), on: { click: () => options.onSort(next) } },
     column.title,
     h("span", { class: "arrow", "aria-hidden": "true" }, arrow),
   );

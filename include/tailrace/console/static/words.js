@@ -26,17 +26,22 @@ export const meaning = (title, hint) => hint ?? (Object.hasOwn(WORDS, title) ? W
 // Return a title that explains itself, by `hint` or else as one of WORDS; a title without an explanation stays as it is.
 export function explained(title, hint) {
   const text = meaning(title, hint);
-  return text ? h("span", { class: "term", tabindex: "0", "data-tip": text, role: "note" }, title) : title;
+  return text ? h("span", { class: "term", tabindex: "0", "aria-description": text, role: "note" }, title) : title;
 }
 
 const GAP = 6;
 let tip = null;
+let owner = null;
+const removals = new MutationObserver(() => {
+  if (!owner?.isConnected) hide();
+});
 
 function show(target) {
   hide();
-  tip = h("div", { class: "tip", role: "tooltip", id: "tip" }, target.dataset.tip);
+  owner = target;
+  removals.observe(document.body, { childList: true, subtree: true });
+  tip = h("div", { class: "tip", role: "tooltip" }, target.getAttribute("aria-description"));
   document.body.append(tip);
-  target.setAttribute("aria-describedby", "tip");
   const place = target.getBoundingClientRect();
   const left = Math.max(GAP, Math.min(place.left, document.documentElement.clientWidth - tip.offsetWidth - GAP));
   const isBelow = place.bottom + GAP + tip.offsetHeight <= window.innerHeight;
@@ -45,18 +50,21 @@ function show(target) {
 }
 
 function hide() {
+  removals.disconnect();
   tip?.remove();
-  tip = null;
-  document.querySelector("[aria-describedby='tip']")?.removeAttribute("aria-describedby");
+  tip = owner = null;
 }
 
 const onEnter = (event) => {
-  const target = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
+  const target = event.target instanceof Element ? event.target.closest("[aria-description]") : null;
   if (target) show(target);
+  else if (event.type === "focusin") hide();
 };
 document.addEventListener("mouseover", onEnter);
 document.addEventListener("focusin", onEnter);
-document.addEventListener("mouseout", hide);
+document.addEventListener("mouseout", () => {
+  if (owner !== document.activeElement) hide();
+});
 document.addEventListener("focusout", hide);
 document.addEventListener("scroll", hide, true);
 document.addEventListener("keydown", (event) => {

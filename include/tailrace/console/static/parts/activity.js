@@ -10,9 +10,9 @@ import { time } from "../time.js";
 import { empty, figures, prose, section } from "../ui.js";
 
 const NAMES = ["rows_s", "rows_left", "behind_ms", "speed", "batch_ms", "cores", "memory"];
-const last = (values) => values.findLast((value) => value !== null) ?? null;
-const rate = (value) => `${rough(value)} / s`;
-const times = (value) => `${rough(value)} ×`;
+const withUnit = (unit) => (value) => (Number.isFinite(value) ? `${rough(value)} ${unit}` : "–");
+const rate = withUnit("/ s");
+const times = withUnit("×");
 const EVENTS = {
   began: () => badge("driver began", "good"),
   ended: (event) => badge(event.text === "drained" ? "drained" : "ended", "idle"),
@@ -73,16 +73,16 @@ function events(data) {
 
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
-  const failures = (data.events ?? []).filter((event) => ["died", "stopped"].includes(event.what)).length;
+  const newest = data.newest ?? {};
   return [
     range(context, data, { what: "Wall clock" }),
     series.at.length
       ? figures([
-          ["Rows a second", rate(last(series.rows_s)), "In the last minute that is on record"],
-          ["Backlog", count(last(series.rows_left)), "Rows known in the source that no batch has read"],
-          ["Behind", duration(last(series.behind_ms)), "Wall clock less the arrival time that is committed"],
-          ["Pace", times(last(series.speed)), "Stream time a second: less than 1 falls behind"],
-          ["Deaths of the driver", count(failures), "Drivers that died, or stopped without a request"],
+          ["Rows a second", rate(newest.rows_s), "In the last minute of the range that is on record"],
+          ["Backlog", count(newest.rows_left), "Rows known in the source that no batch has read"],
+          ["Behind", duration(newest.behind_ms), "Wall clock less the arrival time that is committed"],
+          ["Pace", times(newest.speed), "Stream time a second: less than 1 falls behind"],
+          ["Deaths of the driver", count(data.deaths), "Drivers that died, or stopped without a request"],
         ])
       : null,
     series.at.length ? charts(series) : empty("Nothing is on record in this range: a live driver reports every minute."),
