@@ -148,9 +148,12 @@ def test_a_failed_deployment_is_the_state_of_a_stream_that_does_not_run(word, re
         (row("good", "running"), [run_of()]),
         (row("warn", "starting"), [run_of()]),
         (row("idle", "drained", 5_000), [run_of()]),
+        (row("idle", "draining", 4_000), [run_of()]),
+        (row("idle", "starting", 4_000), [run_of()]),
+        (row("idle", "unknown", 4_000), [run_of()]),
         (row(), [run_of(state="running", tone="idle"), run_of()]),
     ],
-    ids=["runs", "starts", "drained since", "is deployed again"],
+    ids=["runs", "starts", "drained since", "drains", "boots", "host is down", "is deployed again"],
 )
 def test_a_failure_after_which_a_driver_came_or_ended_is_history(before, runs):
     found = with_runs(before, runs)

@@ -307,3 +307,26 @@ def test_no_reason_quotes_a_record():
         found = state(**rejected, **fields)
         assert "SECRET" not in found.why
         assert found.tone in ("bad", "warn")
+
+
+@pytest.mark.parametrize(
+    ("fields", "tone", "says"),
+    [
+        ({"drain_ms": NOW - 3_000, "rows": 5}, "idle", "it ends after its batch"),
+        ({"drain_ms": NOW - 7_200_000, "problem": "disk: full"}, "bad", "disk: full"),
+        ({"drain_ms": NOW - 3_000, "busy_ms": 7_200_000, "busy_rows": 9}, "bad", "does not end"),
+        ({"drain_ms": NOW - 7_200_000, "rows": 5}, "warn", "it ends after its batch"),
+        ({"drain_ms": NOW - 7_200_000, "report": False}, "bad", "has said nothing since"),
+        ({"drain_ms": NOW - 7_200_000, "silent_ms": 7_300_000}, "bad", "has said nothing since"),
+        # A driver that boots: the report is from yesterday's.
+        (
+            {"drain_ms": NOW - 3_000, "state": "drained", "silent_ms": 80_000_000, "times": (NOW - 8_000, None)},
+            "idle",
+            "it ends after its batch",
+        ),
+    ],
+)
+def test_a_drain_hides_no_problem_and_is_no_problem_itself(fields, tone, says):
+    found = state(is_draining=True, **fields)
+    assert (found.word, found.tone) == ("draining", tone)
+    assert says in found.why

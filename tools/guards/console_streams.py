@@ -42,7 +42,7 @@ MUTATIONS = (
     Mutation(
         "console: a batch that does not end hangs",
         "console/stream_state.py",
-        "if busy_ms >= max(SILENT_MS, longest_batch_s(reported) * 1000):",
+        "if (hung := _hung(seen, reported)) is not None:",
         "if False:",
         (STATE,),
     ),
@@ -220,6 +220,20 @@ MUTATIONS = (
         "max(wall_ms() - committed, 0)",
         "wall_ms() - committed",
         (f"{CONSOLE_ROUTES}::test_arrival_times_ahead_of_this_clock_are_not_behind",),
+    ),
+    Mutation(
+        "console: a driver that starts or drains is not a failed deployment",
+        "console/stream_rows.py",
+        'or (row.state.tone == "idle" and row.state.word not in _WITHOUT_DRIVER)',
+        "",
+        (f"{RUNS}::test_a_failure_after_which_a_driver_came_or_ended_is_history",),
+    ),
+    Mutation(
+        "console: a drain hides no problem",
+        "console/stream_state.py",
+        "if reported.problem is not None or found is not None:",
+        "if False:",
+        (f"{STATE}::test_a_drain_hides_no_problem_and_is_no_problem_itself",),
     ),
     Mutation(
         "console: the tables of all queries are read behind",

@@ -99,8 +99,8 @@ MUTATIONS = (
     Mutation(
         "console: late tuples of the last hour",
         "console/table_facts.py",
-        'tables.read("metrics", ["late"], batches)',
-        'tables.read("metrics", ["late"])',
+        '{"late": pa.int64()}, batches)',
+        '{"late": pa.int64()})',
         (f"{FACTS}::test_the_last_hour_is_that_of_the_reading_and_not_of_arrival",),
     ),
     Mutation(

@@ -38,8 +38,8 @@ MUTATIONS = (
     Mutation(
         "activity: the last observation of a driver is waited for",
         "stream/activity_log.py",
-        "            self._end(self._writing)\n            if self._fault is not None:\n                return\n            self._write()\n",
-        "            break\n",
+        "            if self._fault is not None:\n                return\n            self._write()\n",
+        "",
         (f"{ACTIVITY}::test_the_end_of_a_driver_is_observed_at_once",),
     ),
     Mutation(

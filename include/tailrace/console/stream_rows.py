@@ -233,11 +233,12 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
     is_over = (
         any(run.kind == "stream" and run.state != "failed" for run in runs)
         or row.state.tone in ("good", "warn")
+        or (row.state.tone == "idle" and row.state.word not in _WITHOUT_DRIVER)
         or (row.reported_at or 0) >= (failed.at or 0)  # since then a driver has come, or has ended as it should
     )
     failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
     update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
-    if not is_over and row.state.word in _WITHOUT_DRIVER:
+    if not is_over and row.state.tone == "idle":
         update["state"] = StreamStateRow(word="deploy failed", tone="bad", why=failed.says, since=failed.at)
     return row.model_copy(update=update)
 

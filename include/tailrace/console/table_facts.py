@@ -119,11 +119,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _read(tables: Tables, since_ms: int, pieces: Pieces) -> TableFacts:
-    nothing = pa.schema(_SEGMENTS.items()).empty_table()
-    segments = pieces.read("late_hour quarantined_hour", lambda: _read_since(tables, since_ms), nothing)
+    segments = pieces.read("late_hour quarantined_hour", lambda: _read_since(tables, since_ms), None)
     return TableFacts(
-        late_hour=pieces.read("late_hour", lambda: _late(tables, segments), None),
-        quarantined_hour=_total(segments["quarantined"]),
+        late_hour=None if segments is None else pieces.read("late_hour", lambda: _late(tables, segments), None),
+        quarantined_hour=None if segments is None else _total(segments["quarantined"]),
         uncorrected=pieces.read("uncorrected", lambda: _uncorrected(tables), None),
         last_correction=pieces.read("last_correction", lambda: _last_correction(tables), None),
         recent=pieces.read("recent", lambda: read_recent(tables, since_ms + HOUR_MS), None),
@@ -153,26 +152,28 @@ def _numbers(tables: Tables) -> dict[str, Any]:
     return read_newest(tables.layout, batches) | read_totals(tables.layout, batches) | {"batches": batches}
 
 
-def _read_since(tables: Tables, since_ms: int) -> pa.Table:
-    """Read the segments that were read since a wall-clock time.
+def _read_since(tables: Tables, since_ms: int) -> pa.Table | None:
+    """Read the segments that were read since a wall-clock time; None before the stream has its tables.
 
     Arrival times do not count: a backlog arrived long ago, and a rejected record may have none. A batch without rows
     has no time, and counts with the one before.
     """
-    return read_known(tables, "segments", _SEGMENTS, ds.field("ingested_ms") >= since_ms)
+    since = ds.field("ingested_ms") >= since_ms
+    return read_known(tables, "segments", _SEGMENTS, since) if tables.has("segments") else None
 
 
 def _late(tables: Tables, segments: pa.Table) -> int | None:
     """Count the late tuples of the batches of some segments."""
     if not segments.num_rows:
-        return _total(segments["batch"])
+        return 0
     batches = ds.field("batch") >= pc.min(segments["batch"]).as_py()
     return _total(read_known(tables, "metrics", {"late": pa.int64()}, batches)["late"])
 
 
 def _total(counts: pa.ChunkedArray) -> int | None:
-    """Add up counts; None if one is not known."""
-    return None if counts.null_count else int(pc.sum(counts, min_count=0).as_py())
+    """Add up counts; None if none of them is known."""
+    total: int | None = pc.sum(counts, min_count=min(len(counts), 1)).as_py()
+    return total
 
 
 @dataclass(frozen=True)
