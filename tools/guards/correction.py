@@ -9,6 +9,13 @@ OUTLYING = "tests/unit/cli/test_outlying_times.py"
 
 MUTATIONS = (
     Mutation(
+        "correction: what a run that died has changed is counted by the next one",
+        "correction/versions.py",
+        "versions = self.versions if is_recorded else of_others(self.versions, interval)",
+        "versions = self.versions",
+        ("tests/unit/correction/test_kill_points.py::test_a_correction_that_died_is_run_again",),
+    ),
+    Mutation(
         "quality: an answer given again as it was is not corrected",
         "correction/quality.py",
         "is_corrected = is_streamed & np.append(is_changed, True)",

@@ -124,7 +124,8 @@ def correct(
         affected, repeats = _affected(history_scan, late, answers, correction_range, as_of, committed.frontier)
         affected = with_whole_sessions(history_scan, affected)
         revised = revise(history_scan, answers, affected, as_of, str(correction_range))
-        rows, changed = revised.rows, revised.changed
+        recorded = tables.read("correction_runs", ["interval"])["interval"].to_pylist()
+        rows, changed = revised.rows, revised.changed(str(correction_range), str(correction_range) in recorded)
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         require_held()

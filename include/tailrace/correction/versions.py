@@ -10,7 +10,7 @@ from tailrace.answers.affected_sessions import AffectedSessions
 from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
-from tailrace.answers.versions import without_retracted
+from tailrace.answers.versions import of_others, without_retracted
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
@@ -27,11 +27,15 @@ class Revised:
     versions: pa.Table
     kind: WindowedKind
 
-    @property
-    def changed(self) -> int:
-        """The number of answers that these versions add or change; retractions are not counted."""
+    def changed(self, interval: str, is_recorded: bool) -> int:
+        """Count the answers that these versions add or change; retractions are not counted.
+
+        A run of the same interval has changed some of them already. If it died before the ledger recorded it, they
+        count now.
+        """
+        versions = self.versions if is_recorded else of_others(self.versions, interval)
         model = self.kind.answers
-        return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, self.versions)
+        return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, versions)
 
     @property
     def taken_back(self) -> int:

@@ -37,11 +37,16 @@ def streamed(tmp_path_factory):
 
 
 def contents(warehouse) -> dict[str, list]:
-    """The rows of the correction's tables, in no order, but for the times at which they were written."""
+    """The rows of the correction's tables, in no order, but for the times of writing, and `changed` of each run."""
     return {
-        name: sorted(str({column: row[column] for column in row if column not in WHEN}) for row in rows)
+        name: sorted(str({column: row[column] for column in row if column not in (*WHEN, "changed")}) for row in rows)
         for name, rows in rows_of(warehouse, *TABLES).items()
     }
+
+
+def changes(warehouse) -> int:
+    """The changed answers of all runs in the ledger."""
+    return sum(row["changed"] for row in rows_of(warehouse, "correction_runs")["correction_runs"])
 
 
 def test_these_are_all_writes_of_a_correction(streamed, tmp_path, monkeypatch):
@@ -90,3 +95,4 @@ def test_a_correction_that_died_is_run_again(streamed, tmp_path, monkeypatch, di
     killed, expected = contents(tmp_path / "killed"), contents(tmp_path / "whole")
     assert {name: killed[name] for name in TABLES[:2]} == {name: expected[name] for name in TABLES[:2]}
     assert set(killed["correction_runs"]) == set(expected["correction_runs"])
+    assert changes(tmp_path / "killed") == changes(tmp_path / "whole") > 0, "each counts once"
