@@ -93,6 +93,17 @@ def test_facts_hold_until_their_tables_change(layout):
     assert after.last_correction is not None
 
 
+def test_damage_that_is_met_during_a_look_is_looked_for_at_the_next_call(reads, layout):
+    kept = KeptFacts(fresh_s=PATIENCE_S)
+    reads["may"].clear()
+    assert kept.get([layout], 0.0) == [None]
+    kept.forget(layout)
+    reads["may"].set()
+    assert late(kept, layout) == 1
+    assert late(kept, layout) == 2, "at once, and not after a minute"
+    assert late(kept, layout) == 2
+
+
 def test_nobody_waits_longer_than_asked(reads, layout):
     reads["may"].clear()
     kept = KeptFacts()
@@ -218,8 +229,9 @@ def test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables(layout)
     state = StreamStateRow(word="running", tone="good", why=None)
     row = StreamRow(name="q", kind=None, file=None, state=state, batches=4, committed=40, frontier=30, k_ms=3_200)
     assert (with_tables(row, old).k_ms, with_tables(row, old).committed) == (3_200, 40)
-    killed = row.model_copy(update={"batches": 2})
-    assert (with_tables(killed, old).k_ms, with_tables(killed, old).committed) == (2_000, 30)
+    killed = row.model_copy(update={"batches": 2, "report_age_ms": 3_600_000})
+    found = with_tables(killed, old.model_copy(update={"facts_age_ms": 2_000}))
+    assert (found.k_ms, found.committed, found.report_age_ms) == (2_000, 30, 2_000)
 
 
 def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):

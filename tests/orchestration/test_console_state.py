@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tailrace.console.stream_state import Observation, state_of
 from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.launch import starts_file
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import OVER, Status
 
@@ -261,6 +262,8 @@ def test_what_a_warehouse_holds_of_a_stream_is_observed(tmp_path):
     layout.request_drain()
     seen = Observation.read(layout, driver, None, None)
     assert (seen.has_run, seen.is_draining, seen.drain_ms) == (True, True, 9_000), "since the first request"
+    starts_file(layout.home).write_text('{"restarts": [5, NaN, Infinity]}')
+    assert Observation.read(layout, driver, None, None).restarts_s == [5.0], "whoever wrote the file"
     drained = replace(driver, state="ended"), Status("drained", 7, 1, 2, 3)
     assert not Observation.read(layout, *drained, None).is_draining, "the request stays until the next deployment"
 

@@ -104,6 +104,20 @@ MUTATIONS = (
         (f"{FACTS}::test_the_last_hour_is_that_of_the_reading_and_not_of_arrival",),
     ),
     Mutation(
+        "console: damage that is met during a look is looked for again",
+        "console/table_facts.py",
+        "if kept.damages != damages:",
+        "if False:",
+        (f"{FACTS}::test_damage_that_is_met_during_a_look_is_looked_for_at_the_next_call",),
+    ),
+    Mutation(
+        "console: numbers of the tables have the tables' age",
+        "console/stream_rows.py",
+        'update |= newer | {"report_age_ms": facts.facts_age_ms}',
+        "update |= newer",
+        (f"{FACTS}::test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables",),
+    ),
+    Mutation(
         "console: facts hold until their tables change",
         "console/table_facts.py",
         "now is not None and now == newest.versions:",

@@ -165,7 +165,8 @@ class Hosted:
             )
 
     def _row(self, view: QueryView, known: Known, deploying_ms: int | None) -> StreamRow:
-        reported, driver = Status.read(view.layout), self._driver(view.layout)
+        driver = self._driver(view.layout)
+        reported = Status.read(view.layout)  # read second: a driver that ends meanwhile reports that before
         seen = Observation.read(view.layout, driver, reported, deploying_ms)
         state = state_of(seen)
         fault = known.faults.get(view.name)
@@ -202,7 +203,8 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     if facts is None:
         return row
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
-    update |= _newer(row, facts.numbers)
+    if newer := _newer(row, facts.numbers):
+        update |= newer | {"report_age_ms": facts.facts_age_ms}
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -113,7 +114,8 @@ class StreamState:
 
 def _restarts_s(layout: Layout) -> list[float] | None:
     try:
-        return [float(at) for at in json.loads(starts_file(layout.home).read_text())["restarts"]]
+        restarts = [float(at) for at in json.loads(starts_file(layout.home).read_text())["restarts"]]
+        return [at for at in restarts if math.isfinite(at)]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

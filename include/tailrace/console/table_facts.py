@@ -216,6 +216,7 @@ class _Kept:
         self.files = FileCheck(layout)
         self.newest: _Reading | None = None
         self.reading: Future[None] | None = None
+        self.damages = 0  # that somebody has met
 
     def facts(self) -> TableFacts | None:
         """Return the facts; None without any, or if they are too old."""
@@ -260,8 +261,10 @@ class KeptFacts:
 
     def forget(self, layout: Layout) -> None:
         """Let the next call look at the files of a query's tables, as somebody has met damage."""
-        if (kept := self._kept.get(layout.home)) is not None and (newest := kept.newest) is not None:
-            kept.newest = replace(newest, checked_s=-math.inf)
+        if (kept := self._kept.get(layout.home)) is not None:
+            kept.damages += 1  # also for a look that is under way
+            if (newest := kept.newest) is not None:
+                kept.newest = replace(newest, checked_s=-math.inf)
 
     def read_behind(self, layouts: Iterable[Layout]) -> None:
         """Read facts older than a minute of many queries, one query at a time.
@@ -295,7 +298,7 @@ class KeptFacts:
 
     def _look(self, layout: Layout, kept: _Kept) -> None:
         """Read the facts of a query if its tables have changed, or at the latest after `fresh_s`."""
-        now_s, now, newest = time.monotonic(), _versions(layout), kept.newest
+        now_s, now, newest, damages = time.monotonic(), _versions(layout), kept.newest, kept.damages
         is_due = newest is None or not newest.is_whole or now_s - newest.checked_s >= self._fresh_s
         if newest is not None and not is_due and now is not None and now == newest.versions:
             kept.newest = replace(newest, seen_s=now_s)
@@ -307,6 +310,8 @@ class KeptFacts:
             kept.newest = _Reading(facts, now, _lost(kept.files), now_s, now_s)
         else:
             kept.newest = replace(newest, facts=facts, versions=now, seen_s=now_s)
+        if kept.damages != damages:
+            kept.newest = replace(kept.newest, checked_s=-math.inf)
 
 
 def _versions(layout: Layout) -> Versions | None:
