@@ -16,6 +16,7 @@ from tailrace.stream import activity_log
 from tailrace.stream.activity_log import KEPT_MS, ActivityLog, Usage
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
+from waiting import PATIENCE_S
 from warehouse import make_stream, write_files
 
 NOW = 1_700_000_000_000
@@ -43,6 +44,12 @@ class Watched:
 
     def rows(self) -> list[dict[str, Any]]:
         return self.tables.read("activity").sort_by("made_at").to_pylist()
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a driver waits for its table as long as a slow machine takes."""
+    monkeypatch.setattr(activity_log, "_END_S", PATIENCE_S)
 
 
 @pytest.fixture
