@@ -87,9 +87,9 @@ MUTATIONS = (
         ("tests/unit/stream/test_status_reporter.py",),
     ),
     Mutation(
-        "status: a driver that fails reports that it has stopped",
+        "status: a driver that fails reports its end",
         "stream/status_reporter.py",
-        '                    self.report("stopped", mine.rows_left)\n',
+        '                    self.report("interrupted" if is_interruption(error) else "failed", mine.rows_left)\n',
         "                    pass\n",
         ("tests/unit/stream/test_status_reporter.py",),
     ),

@@ -14,7 +14,7 @@ from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
+from tailrace.storage.status import CUT_SHORT, ENDINGS, OVER, SILENT_MS, Status, wall_ms
 
 Tone = Literal["good", "warn", "bad", "idle"]
 
@@ -164,8 +164,8 @@ def _with_driver(seen: Observation, driver: Driver) -> StreamState:
 
 def _over(reported: Status) -> StreamState:
     """Return the state of a stream whose driver has reported its end, and still has a process."""
-    if reported.state == "stopped":
-        return StreamState("restarting", "warn", "its driver was interrupted, or failed, and ends", reported.at_ms)
+    if reported.state in CUT_SHORT:
+        return StreamState("restarting", "warn", f"its driver {ENDINGS[reported.state]}, and ends", reported.at_ms)
     return StreamState(reported.state, "idle", _UNREAD, reported.at_ms)
 
 
@@ -254,7 +254,7 @@ def _stopped(seen: Observation) -> StreamState:
     driver, reported = seen.driver, seen.reported
     said = "its last report can't be read"
     if reported is not None:
-        what = "that it was interrupted, or failed" if reported.state == "stopped" else reported.phase
+        what = f"that it {ENDINGS[reported.state]}" if reported.state in CUT_SHORT else reported.phase
         said = f"its last report, of {format_time(reported.at_ms)}, says {what}"
     if driver is None:
         return StreamState("unknown", "idle", f"the driver host does not answer, and {said}")

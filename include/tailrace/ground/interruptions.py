@@ -21,6 +21,11 @@ def forget_interruptions() -> None:
     _asked.clear()
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Test whether an error is an interruption, or the form that an extension has given to one."""
+    return isinstance(error, KeyboardInterrupt) or _asked.is_set()
+
+
 def raise_if_interrupted() -> None:
     """Raise the interruption that was noted, if there is one.
 

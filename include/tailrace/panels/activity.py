@@ -15,7 +15,7 @@ from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import POINTS, How, downsample
-from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
+from tailrace.storage.status import CUT_SHORT, OVER, SILENT_MS, Status, wall_ms
 from tailrace.storage.table_columns import ACTIVITY
 from tailrace.storage.tables import Tables, within
 
@@ -36,8 +36,8 @@ _SERIES: dict[str, How] = {
 _TYPES = {name: pa.float64() if name in ("rows_s", "speed", "cores") else pa.int64() for name in ("at", *_SERIES)}
 
 
-class ActivitySeries(Shown):
-    """The activity over wall-clock time: for each point the mean or the worst since the point before.
+class RecentActivity(Shown):
+    """The activity over wall-clock time for a small chart: for each point the mean or the worst since the point before.
 
     Attributes
     ----------
@@ -49,6 +49,19 @@ class ActivitySeries(Shown):
         The backlog: rows known in the source that no batch had read.
     behind_ms : list
         Wall clock less the arrival time that was committed.
+    """
+
+    at: list[int]
+    rows_s: list[float | None]
+    rows_left: list[int | None]
+    behind_ms: list[int | None]
+
+
+class ActivitySeries(RecentActivity):
+    """The activity over wall-clock time, with the driver's pace and what it uses.
+
+    Attributes
+    ----------
     speed : list
         Stream time a second: 1 keeps pace with arrival, more catches up, less falls behind.
     batch_ms : list
@@ -59,27 +72,14 @@ class ActivitySeries(Shown):
         Their resident memory, bytes.
     """
 
-    at: list[int]
-    rows_s: list[float | None]
-    rows_left: list[int | None]
-    behind_ms: list[int | None]
     speed: list[float | None]
     batch_ms: list[int | None]
     cores: list[float | None]
     memory: list[int | None]
 
 
-class ActivityPoint(Shown):
-    """The newest observation of a range; its rates are since the one before. See `ActivitySeries`."""
-
-    at: int
-    rows_s: float | None = None
-    rows_left: int | None = None
-    behind_ms: int | None = None
-    speed: float | None = None
-    batch_ms: int | None = None
-    cores: float | None = None
-    memory: int | None = None
+What = Literal["began", "ended", "interrupted", "failed", "stopped", "died", "problem"]
+_DEATHS = ("died", "failed", "stopped")
 
 
 class ActivityEvent(Shown):
@@ -92,22 +92,23 @@ class ActivityEvent(Shown):
     until : int or None
         The end of a problem; null where it is not over, or for other events.
     what : str
-        `began`; `ended` (as requested or at the end of its source), `stopped` (interrupted or failed) or `died`
-        (without a report); `problem`.
+        `began`; `ended` (as requested, or at the end of its source), `interrupted`, `failed`, `stopped` (one of both,
+        in an earlier release) or `died` (without a report); `problem`.
     text : str or None
         The state in which a driver ended, or the problem.
     """
 
     at: int
     until: int | None = None
-    what: Literal["began", "ended", "stopped", "died", "problem"]
+    what: What
     text: str | None = None
 
 
 class ActivityAnswer(PanelAnswer):
     """The activity in the wall-clock time (`from_`, `to`], by default the newest day; events are newest first.
 
-    `events_total` and `deaths` also count events that are not shown; a driver that stopped without a request has died.
+    `events_total` and `deaths` also count events that are not shown; `deaths` are the drivers that failed, or ended
+    without a report. `newest` has the last two observations, as a point of `series` may stand for many.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -118,7 +119,7 @@ class ActivityAnswer(PanelAnswer):
     events: list[ActivityEvent]
     events_total: int
     deaths: int
-    newest: ActivityPoint | None = None
+    newest: ActivitySeries | None = None
 
 
 def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
@@ -126,7 +127,7 @@ def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
     to = greatest_ms(view.tables, "activity", "made_at") if request.to is None else request.to
     if to is None:
         nothing = {"series": series_of([]), "events": [], "events_total": 0, "deaths": 0}
-        return ActivityAnswer(**nothing, note="no live stream has run yet")
+        return ActivityAnswer(**nothing, note="nothing is on record yet: a live driver reports each minute")
     from_ = to - DAY_MS if request.from_ is None else request.from_
     observed = read_observed(view.tables, from_, max(to, from_))
     has_gone = bool(observed) and _has_gone(view, observed[-1])
@@ -136,10 +137,10 @@ def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
         from_=from_,
         to=max(to, from_),
         series=series_of(observed),
-        newest=ActivityPoint(**_point(*observed[-2:])) if len(observed) > 1 else None,
+        newest=series_of(observed[-2:]) if len(observed) > 1 else None,
         events=events[:MOST_EVENTS],
         events_total=len(events),
-        deaths=sum(event.what in ("died", "stopped") for event in events),
+        deaths=sum(event.what in _DEATHS for event in events),
         note=None if observed else "no driver has run in this range",
     )
 
@@ -152,15 +153,6 @@ def _has_gone(view: QueryView, last: dict[str, Any]) -> bool:
     if reported is not None and reported.started_ms == last["started_at"]:  # its table may be what it can't write
         return reported.state not in OVER and wall_ms() - reported.at_ms >= SILENT_MS
     return bool(wall_ms() - last["made_at"] >= _APART_MS)
-
-
-class RecentActivity(Shown):
-    """The activity of the last hour for a small chart: see `ActivitySeries`."""
-
-    at: list[int]
-    rows_s: list[float | None]
-    rows_left: list[int | None]
-    behind_ms: list[int | None]
 
 
 def read_recent(tables: Tables, now_ms: int) -> RecentActivity | None:
@@ -229,7 +221,7 @@ def _of_driver(rows: list[dict[str, Any]], has_gone: bool) -> Iterator[ActivityE
         if problem is not None:
             yield ActivityEvent(at=same[0]["made_at"], until=end, what="problem", text=problem)
     if is_over:
-        what: Literal["stopped", "ended"] = "stopped" if last["state"] == "stopped" else "ended"
+        what: What = last["state"] if last["state"] in CUT_SHORT else "ended"
         yield ActivityEvent(at=last["made_at"], what=what, text=last["state"])
     elif has_gone:
         yield ActivityEvent(at=last["made_at"], what="died")

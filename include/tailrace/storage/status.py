@@ -19,14 +19,25 @@ _ROOM = 4096
 
 _NEXT_PROBLEM = re.compile(r"\n(?=\S)")
 
-OVER = ("stopped", "drained", "ended")
-"""The states of a driver that is over."""
+ENDINGS = {
+    "interrupted": "was interrupted",
+    "failed": "failed",
+    "stopped": "was interrupted, or failed",
+    "drained": "drained",
+    "ended": "read its source to the end",
+}
+"""The states of a driver that is over, with what it did, in words; `stopped` is of earlier releases."""
+
+OVER = tuple(ENDINGS)
+CUT_SHORT = ("interrupted", "failed", "stopped")
+"""The states of a driver that neither drained nor read its source to the end."""
 
 SILENT_MS = 60_000
 """How long a driver may report nothing before its last report is old; a watch waits as long by default."""
 
-State = Literal["starting", "streaming", "waiting", "quiet", "held", "stopped", "drained", "ended"]
-Phase = Literal["starting", "running", "idle", "held", "awaiting", "broken", "stopped", "drained", "ended"]
+Over = Literal["interrupted", "failed", "stopped", "drained", "ended"]
+State = Literal["starting", "streaming", "waiting", "quiet", "held"] | Over
+Phase = Literal["starting", "running", "idle", "held", "awaiting", "broken"] | Over
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,8 @@ class Status:
     state : str
         `waiting`: there is nothing to read; `quiet`: there was nothing to read for so long that windows were closed;
         `held`: no rows are read until a delivery target has the answers that it lacks; `drained`, `ended`: the driver
-        is over, after all of a batch; `stopped`: it was interrupted, or it failed.
+        is over, after all of a batch; `interrupted`: Ctrl-C or a signal ended it; `failed`: an error did; `stopped`: in
+        reports of earlier releases, one of the two.
     started_ms, at_ms : int
         Wall-clock times of the driver's start and of this status.
     batches : int
@@ -133,7 +145,7 @@ class Status:
         `broken`: it has a problem.
         """
         match self.state:
-            case "starting" | "stopped" | "drained" | "ended":
+            case "starting" | "interrupted" | "failed" | "stopped" | "drained" | "ended":
                 return self.state
             case _ if self.is_awaiting:
                 return "awaiting"
@@ -146,8 +158,8 @@ class Status:
 
     @property
     def knows_its_source(self) -> bool:
-        """Whether the driver knew its source and its totals: not while it starts, and perhaps not before it stopped."""
-        return self.state not in ("starting", "stopped")
+        """Whether the driver knew its source and its totals: not while it starts; if it was cut short, it may not."""
+        return self.state != "starting" and self.state not in CUT_SHORT
 
     def unread_rows(self, now_ms: int) -> int | None:
         """Return the number of known rows that are not yet in a batch; None where nobody knows what came since.

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tailrace.engine.progress import Progress
 from tailrace.ground import json_log
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.interruptions import is_interruption
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
@@ -141,16 +142,16 @@ class StatusReporter:
 
     @contextmanager
     def until_stopped(self) -> Iterator[None]:
-        """Report that the driver has stopped if an exception ends the block, unless another driver reports by now."""
+        """Report that an exception has ended the driver, if one ends the block and no other driver reports by now."""
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             with suppress(Exception):
                 last = Status.read(self.layout)
                 mine = self._status
                 is_last = last is None or (last.pid, last.started_ms) == (mine.pid, mine.started_ms)
                 if is_last and mine.state not in OVER:
-                    self.report("stopped", mine.rows_left)
+                    self.report("interrupted" if is_interruption(error) else "failed", mine.rows_left)
             raise
 
     def report_alive(self) -> None:

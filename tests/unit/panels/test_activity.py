@@ -132,7 +132,7 @@ def test_the_newest_figures_are_no_extremes(tmp_path: Path) -> None:
     rows = [observation(minute, rows_left=90_000 if minute == 1 else 0) for minute in range(4)]
     newest = shown(tmp_path, rows).newest
     assert newest is not None
-    assert (newest.at, newest.rows_left, newest.rows_s) == (NOW + 3 * MINUTE_MS, 0, 10)
+    assert (newest.at[-1], newest.rows_left[-1], newest.rows_s[-1]) == (NOW + 3 * MINUTE_MS, 0, 10)
 
 
 def test_a_clock_that_is_set_back_makes_no_rates_and_no_deaths(tmp_path: Path) -> None:
@@ -144,9 +144,11 @@ def test_a_clock_that_is_set_back_makes_no_rates_and_no_deaths(tmp_path: Path) -
     assert [what for what, _ in kinds(answer)].count("died") <= 1, "of the newest by its start alone"
 
 
-def test_a_driver_that_stopped_without_a_request_has_not_ended(tmp_path: Path) -> None:
-    answer = shown(tmp_path, [observation(0), observation(1, state="stopped")])
-    assert kinds(answer) == [("stopped", 1), ("began", 0)]
+@pytest.mark.parametrize(("state", "deaths"), [("interrupted", 0), ("failed", 1), ("stopped", 1)])
+def test_a_driver_that_was_cut_short_has_not_ended(tmp_path: Path, state: str, deaths: int) -> None:
+    answer = shown(tmp_path, [observation(0), observation(1, state=state)])
+    assert kinds(answer) == [(state, 1), ("began", 0)]
+    assert answer.deaths == deaths, "who interrupts a driver means it to end"
 
 
 def test_a_problem_has_its_begin_and_its_end(tmp_path: Path) -> None:
@@ -178,6 +180,8 @@ def test_a_range_that_begins_within_the_life_of_a_driver_has_not_its_begin(tmp_p
     assert answer.series.at == [NOW + 4 * MINUTE_MS]
 
 
-def test_a_stream_that_never_ran_live_says_so(tmp_path: Path) -> None:
+def test_a_stream_without_a_record_does_not_claim_that_it_never_ran(tmp_path: Path) -> None:
     answer = activity.read(QueryView(Layout(tmp_path / "query"), None), TimesRequest())
-    assert (answer.series.at, answer.events, answer.note) == ([], [], "no live stream has run yet")
+    assert (answer.series.at, answer.events) == ([], [])
+    assert answer.note is not None
+    assert answer.note.startswith("nothing is on record yet")

@@ -54,7 +54,7 @@ def test_a_run_that_fails_says_so_at_once(tmp_path):
     with pytest.raises(RuntimeError, match="broken"):
         run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(), fail)
     found = WarehouseStream.read(Layout.of(tmp_path / "wh", "readings"))
-    assert (found.state, found.reported.state) == ("not running", "stopped")
+    assert (found.state, found.reported.state) == ("not running", "failed")
 
 
 def test_batches_grow_where_their_rows_come_to_little(tmp_path):

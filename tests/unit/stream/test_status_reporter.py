@@ -14,6 +14,7 @@ from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.fence import MARK
 from tailrace.engine.progress import Progress
+from tailrace.ground.interruptions import forget_interruptions, note_interruption
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
@@ -229,13 +230,24 @@ def test_a_problem_and_each_later_phase_say_since_when(layout: Layout, clock: Cl
     assert phase("drained") == ("drained", 1_008_000)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
-def test_an_end_by_an_exception_is_reported(layout: Layout, clock: Clock, error: BaseException) -> None:
+@pytest.mark.parametrize(("error", "state"), [(KeyboardInterrupt(), "interrupted"), (RuntimeError("broken"), "failed")])
+def test_an_end_by_an_exception_is_reported(layout: Layout, clock: Clock, error: BaseException, state: str) -> None:
     reporter = StatusReporter(layout)
     reporter.report("streaming", 3)
     with pytest.raises(type(error)), reporter.until_stopped():
         raise error
-    assert Status.read(layout).state == "stopped"
+    assert Status.read(layout).state == state
+
+
+def test_an_interruption_that_became_another_error_is_none_the_less_one(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    note_interruption()
+    try:
+        with pytest.raises(OSError, match="cancelled"), reporter.until_stopped():
+            raise OSError("the commit was cancelled")
+    finally:
+        forget_interruptions()
+    assert Status.read(layout).state == "interrupted"
 
 
 def test_a_driver_that_another_one_has_replaced_reports_no_end(layout: Layout, clock: Clock) -> None:
@@ -271,7 +283,7 @@ def test_a_block_that_ends_reports_nothing(layout: Layout, clock: Clock) -> None
     assert Status.read(layout).state == "drained"
 
 
-@pytest.mark.parametrize("last", ["stopped", "drained", "ended"])
+@pytest.mark.parametrize("last", ["interrupted", "failed", "drained", "ended"])
 def test_the_final_state_is_reported_at_once(layout: Layout, clock: Clock, last: str) -> None:
     reporter = StatusReporter(layout)
     clock.passes(1)

@@ -16,6 +16,8 @@ const times = withUnit("×");
 const EVENTS = {
   began: () => badge("driver began", "good"),
   ended: (event) => badge(event.text === "drained" ? "drained" : "ended", "idle"),
+  interrupted: () => badge("interrupted", "idle"),
+  failed: () => badge("driver failed", "bad"),
   stopped: () => badge("driver stopped", "bad"),
   died: () => badge("driver died", "bad"),
   problem: () => badge("problem", "warn"),
@@ -23,6 +25,8 @@ const EVENTS = {
 const WORDS = {
   began: () => "–",
   ended: (event) => (event.text === "drained" ? "as it was asked to" : "at the end of its source"),
+  interrupted: () => "Ctrl-C or a signal ended it, as when a driver is stopped by hand",
+  failed: () => "an error ended it: see the driver's log",
   stopped: () => "it was interrupted, or it failed: see the driver's log",
   died: () => "it ended without a report, and another one has begun: see the driver's log",
   problem: (event) => event.text,
@@ -73,16 +77,16 @@ function events(data) {
 
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
-  const newest = data.newest ?? {};
+  const newest = (name) => data.newest?.[name].at(-1) ?? null;
   return [
     range(context, data, { what: "Wall clock" }),
     series.at.length
       ? figures([
-          ["Rows a second", rate(newest.rows_s), "In the last minute of the range that is on record"],
-          ["Backlog", count(newest.rows_left), "Rows known in the source that no batch has read"],
-          ["Behind", duration(newest.behind_ms), "Wall clock less the arrival time that is committed"],
-          ["Pace", times(newest.speed), "Stream time a second: less than 1 falls behind"],
-          ["Deaths of the driver", count(data.deaths), "Drivers that died, or stopped without a request"],
+          ["Rows a second", rate(newest("rows_s")), "In the last minute of the range that is on record"],
+          ["Backlog", count(newest("rows_left")), "Rows known in the source that no batch has read"],
+          ["Behind", duration(newest("behind_ms")), "Wall clock less the arrival time that is committed"],
+          ["Pace", times(newest("speed")), "Stream time a second: less than 1 falls behind"],
+          ["Deaths of the driver", count(data.deaths), "Drivers that failed, or ended without a report"],
         ])
       : null,
     series.at.length ? charts(series) : empty("Nothing is on record in this range: a live driver reports every minute."),
