@@ -10,11 +10,12 @@ from dataclasses import replace
 import pytest
 
 from late_tables import SCHEMA, LateTables
-from tailrace.console import table_facts
+from tailrace.console import facts_cache, table_facts
+from tailrace.console.facts_cache import FactsCache
 from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
-from tailrace.console.table_facts import KeptFacts, TableFacts
+from tailrace.console.table_facts import TableFacts
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import wall_ms
+from tailrace.storage.status import SILENT_MS, Status, wall_ms
 from waiting import PATIENCE_S, until
 
 
@@ -32,7 +33,7 @@ def reads(monkeypatch):
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
     pools = []
     monkeypatch.setattr(
-        table_facts, "ThreadPoolExecutor", lambda *each: pools.append(ThreadPoolExecutor(*each)) or pools[-1]
+        facts_cache, "ThreadPoolExecutor", lambda *each: pools.append(ThreadPoolExecutor(*each)) or pools[-1]
     )
     yield {"reads": reads, "may": may}
     may.set()
@@ -46,7 +47,7 @@ def late(kept, layout, wait_s=PATIENCE_S):
 
 
 def test_facts_are_kept(reads, layout):
-    kept = KeptFacts(fresh_s=PATIENCE_S)
+    kept = FactsCache(PATIENCE_S, 0.0)
     assert [late(kept, layout) for _ in range(3)] == [1, 1, 1]
     assert len(reads["reads"]) == 1
 
@@ -58,7 +59,7 @@ def look_back(kept, layout, age_s):
 
 
 def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout):
-    kept = KeptFacts(fresh_s=0.0)
+    kept = FactsCache(0.0, 0.0)
     assert late(kept, layout) == 1
     look_back(kept, layout, 40)
     reads["may"].clear()
@@ -74,7 +75,7 @@ def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout)
 
 
 def test_facts_hold_until_their_tables_change(layout):
-    tables, now, kept = LateTables(layout), wall_ms(), KeptFacts(fresh_s=PATIENCE_S)
+    tables, now, kept = LateTables(layout), wall_ms(), FactsCache(PATIENCE_S, 0.0)
     tables.commit(now)
     tables.late((now - 1_000, 5))
     (before,) = kept.get([layout], PATIENCE_S)
@@ -94,7 +95,7 @@ def test_facts_hold_until_their_tables_change(layout):
 
 
 def test_damage_that_is_met_during_a_look_is_looked_for_at_the_next_call(layout, monkeypatch):
-    kept, reads = KeptFacts(fresh_s=PATIENCE_S), []
+    kept, reads = FactsCache(PATIENCE_S, 0.0), []
 
     def read(layout):
         if not reads:
@@ -108,24 +109,63 @@ def test_damage_that_is_met_during_a_look_is_looked_for_at_the_next_call(layout,
     assert late(kept, layout) == 2
 
 
+def test_tables_that_take_long_rest_so_that_a_stream_that_commits_each_second_does_not_keep_readers_busy(
+    reads, layout, monkeypatch
+):
+    kept = FactsCache(fresh_s=0.0)
+    assert late(kept, layout) == 1
+    of_query = kept._kept[layout.home]
+    of_query.newest = replace(of_query.newest, took_s=0.6)
+    look_back(kept, layout, 9)
+    assert late(kept, layout) == 1
+    look_back(kept, layout, 11)
+    assert late(kept, layout) == 2, "after twenty times of what was more than a tenth of a second"
+    of_query.newest = replace(of_query.newest, took_s=0.6)
+    kept.forget(layout)
+    assert late(kept, layout) == 3, "who met damage does not wait"
+
+
+def test_what_has_nothing_of_the_last_hour_does_not_change_by_itself(layout):
+    LateTables(layout).commit(5)
+    kept = FactsCache(0.0, 0.0)
+    kept.get([layout], PATIENCE_S)
+    before = kept._kept[layout.home].newest
+    kept.get([layout], PATIENCE_S)
+    after = kept._kept[layout.home].newest
+    assert after.facts is before.facts
+    assert after.checked_s > before.checked_s, "its files are looked at all the same"
+
+
+def test_tables_speak_for_a_driver_that_says_no_more(layout):
+    layout.stream.mkdir(parents=True, exist_ok=True)
+    LateTables(layout).commit(5)
+    Status("streaming", 1, 0, wall_ms(), 1).write(layout)
+    kept = FactsCache(PATIENCE_S, 0.0)
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert facts.numbers == {}, "it speaks for itself"
+    Status("streaming", 1, 0, wall_ms() - SILENT_MS, 1).write(layout)
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert facts.numbers["batches"] == 1
+
+
 def test_nobody_waits_longer_than_asked(reads, layout):
     reads["may"].clear()
-    kept = KeptFacts()
+    kept = FactsCache()
     assert late(kept, layout, wait_s=0.0) is None
     reads["may"].set()
     assert late(kept, layout) == 1
 
 
 def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
-    monkeypatch.setattr(table_facts, "_MOST_QUERIES", 3)
-    kept = KeptFacts()
+    monkeypatch.setattr(facts_cache, "_MOST_QUERIES", 3)
+    kept = FactsCache()
     for number in range(9):
         late(kept, Layout.of(place / "warehouse", f"q{number}"))
         assert len(kept._kept) <= 4
 
 
 def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them(reads, layout, place):
-    kept, many = KeptFacts(), [Layout.of(place / "warehouse", f"q{number}") for number in range(9)]
+    kept, many = FactsCache(), [Layout.of(place / "warehouse", f"q{number}") for number in range(9)]
     reads["may"].clear()
     kept.read_behind(many)
     kept.read_behind(many)
@@ -193,7 +233,7 @@ def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whol
     tables = LateTables(layout)
     tables.tables.create(SCHEMA, ["facts"])
     tables._add("facts", [{"version": 1}])
-    kept = KeptFacts(fresh_s=PATIENCE_S)
+    kept = FactsCache(PATIENCE_S, 0.0)
     (facts,) = kept.get([layout], PATIENCE_S)
     assert facts.damaged == ()
     (file,) = files_of(layout, "facts")
@@ -211,7 +251,7 @@ def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whol
 
 def test_files_are_looked_at_once_a_minute(layout):
     LateTables(layout).commit(5)
-    kept = KeptFacts(fresh_s=0.0)
+    kept = FactsCache(0.0, 0.0)
     kept.get([layout], PATIENCE_S)
     cut(layout, "metrics")
     (facts,) = kept.get([layout], PATIENCE_S)
@@ -223,7 +263,7 @@ def test_a_table_that_is_damaged_twice_is_named_once(layout):
     tables.commit(wall_ms())
     tables.late((wall_ms() - 1_000, 5))
     file = cut(layout, "late")
-    (facts,) = KeptFacts().get([layout], PATIENCE_S)
+    (facts,) = FactsCache().get([layout], PATIENCE_S)
     assert [(each.where, each.fields) for each in facts.damaged] == [(str(file), ["uncorrected"])]
 
 
@@ -259,8 +299,8 @@ def test_a_promise_that_can_not_be_read_is_unknown(layout, monkeypatch):
 
 
 def test_facts_of_last_night_are_waited_for(reads, layout):
-    kept = KeptFacts(fresh_s=0.0)
+    kept = FactsCache(0.0, 0.0)
     assert late(kept, layout) == 1
-    look_back(kept, layout, table_facts._OLD_S)
+    look_back(kept, layout, facts_cache._OLD_S)
     assert kept.known(layout) is None
     assert late(kept, layout) == 2

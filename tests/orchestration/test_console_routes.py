@@ -13,10 +13,11 @@ from starlette.testclient import TestClient
 from airflow_database import AirflowDatabase
 from fake_host import declare, write_status
 from late_tables import SCHEMA, LateTables
-from tailrace.console import actions_route, dry_runs, last_runs, pages, rights, stream_rows, streams_route, table_facts
+from tailrace.console import actions_route, dry_runs, facts_cache, last_runs, pages, rights, stream_rows, streams_route
 from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
-from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
+from tailrace.console.facts_cache import FactsCache
+from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.panels.registry import PANELS
@@ -90,7 +91,7 @@ def airflow(monkeypatch):
 
 @pytest.fixture
 def client(place, host, dags, auth, supervise, deploying, airflow, monkeypatch):
-    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
+    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(0.0, 0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
     monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
     return TestClient(app, raise_server_exceptions=False)
@@ -123,7 +124,7 @@ def tables(monkeypatch):
         return facts.get(layout.home.name, TableFacts())
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
-    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts())
+    monkeypatch.setattr(streams_route, "_FACTS", FactsCache())
     yield facts
     over.set()
 
@@ -162,7 +163,7 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
         return TableFacts(promise=ShownPromise(state=state, detail="9 % measured"))
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
-    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts())
+    monkeypatch.setattr(streams_route, "_FACTS", FactsCache())
     declare(place / "queries", "z")
     found = get(client, STREAMS, limit=1)
     assert (found["total"], found["ill"], found["unread"]) == (2, 0, 2)
@@ -268,13 +269,13 @@ def test_files_of_the_driver_host_that_can_not_be_read_hide_no_stream(client, ho
 
 
 def test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread(client, tables, monkeypatch):
-    waits, kept_get = [], KeptFacts.get
+    waits, kept_get = [], FactsCache.get
 
     def get_at_once(kept, layouts, wait_s, from_s):
         waits.append(wait_s)
         return kept_get(kept, layouts, 0.0, from_s)
 
-    monkeypatch.setattr(KeptFacts, "get", get_at_once)
+    monkeypatch.setattr(FactsCache, "get", get_at_once)
     (row,) = get(client, STREAMS)["queries"]
     assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None), "it is not read to this end"
     assert waits == [0.0]
@@ -284,7 +285,7 @@ def test_facts_of_last_night_are_no_facts_of_now(client, tables, monkeypatch):
     tables["readings"] = facts("kept", 5)
     (row,) = settled(client)["queries"]
     assert row["late_hour"] == 5
-    monkeypatch.setattr(table_facts, "_OLD_S", 0.0)
+    monkeypatch.setattr(facts_cache, "_OLD_S", 0.0)
     (row,) = get(client, STREAMS)["queries"]
     assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None)
 
@@ -555,7 +556,7 @@ def test_a_damaged_table_is_said_in_the_row(client, layout):
 
 
 def test_damage_that_a_part_meets_is_in_the_next_head(client, layout, monkeypatch):
-    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=PATIENCE_S))
+    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(PATIENCE_S, 0.0))
     tables = LateTables(layout)
     tables.late((wall_ms() - 1_000, 5))
     tables.commit(wall_ms())

@@ -32,7 +32,7 @@ MUTATIONS = (
     ),
     Mutation(
         "console: facts of last night are waited for",
-        "console/table_facts.py",
+        "console/facts_cache.py",
         "newest is None or now_s - newest.seen_s >= _OLD_S",
         "newest is None",
         (
@@ -63,14 +63,14 @@ MUTATIONS = (
     ),
     Mutation(
         "console: one reading of a query's tables at a time",
-        "console/table_facts.py",
+        "console/facts_cache.py",
         "if is_old and (kept.reading is None or kept.reading.done()):",
         "if is_old:",
         (f"{FACTS}::test_old_facts_are_given_with_their_age_and_read_again_beside",),
     ),
     Mutation(
         "console: facts of a bounded number of queries are kept",
-        "console/table_facts.py",
+        "console/facts_cache.py",
         "if len(self._kept) > _MOST_QUERIES:",
         "if False:",
         (f"{FACTS}::test_the_number_of_queries_is_bounded",),
@@ -105,9 +105,9 @@ MUTATIONS = (
     ),
     Mutation(
         "console: damage that is met during a look is looked for again",
-        "console/table_facts.py",
-        "if kept.damages != damages:",
-        "if False:",
+        "console/facts_cache.py",
+        "reading if kept.damages == damages else reading.after_damage()",
+        "reading",
         (f"{FACTS}::test_damage_that_is_met_during_a_look_is_looked_for_at_the_next_call",),
     ),
     Mutation(
@@ -119,30 +119,30 @@ MUTATIONS = (
     ),
     Mutation(
         "console: facts hold until their tables change",
-        "console/table_facts.py",
-        "now is not None and now == newest.versions:",
-        "now is not None:",
+        "console/facts_cache.py",
+        "now is not None and now == newest.versions",
+        "now is not None",
         (f"{FACTS}::test_facts_hold_until_their_tables_change",),
     ),
     Mutation(
         "console: facts say how old they are",
-        "console/table_facts.py",
+        "console/facts_cache.py",
         "round((now_s - self.seen_s) * 1000)",
         "0",
         (f"{FACTS}::test_old_facts_are_given_with_their_age_and_read_again_beside",),
     ),
     Mutation(
         "console: a table that no fact needs is looked at, too",
-        "console/table_facts.py",
-        "kept.newest = _Reading(facts, now, _lost(kept.files), now_s, now_s)",
-        "kept.newest = _Reading(facts, now, (), now_s, now_s)",
+        "console/facts_cache.py",
+        "(_lost(kept.files), began_s) if",
+        "((), began_s) if",
         (f"{FACTS}::test_files_are_looked_at_once_a_minute",),
     ),
     Mutation(
         "console: a damaged table is looked at again at each call",
-        "console/table_facts.py",
-        "not newest.is_whole or",
-        "",
+        "console/facts_cache.py",
+        "is_due = newest is None or not newest.is_whole or",
+        "is_due = newest is None or",
         (f"{FACTS}::test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole",),
     ),
     Mutation(
@@ -154,7 +154,7 @@ MUTATIONS = (
     ),
     Mutation(
         "console: tables are read behind one query at a time",
-        "console/table_facts.py",
+        "console/facts_cache.py",
         "wait([kept.reading])",
         "pass",
         (f"{FACTS}::test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them",),

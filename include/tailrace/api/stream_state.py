@@ -14,6 +14,7 @@ from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_newest, read_totals
 from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
+from tailrace.storage.tables import Tables
 
 COLUMNS = ("query", "state", "frontier", "late", "to correct", "answers", "rejected", "committed up to", "batches")
 """The columns of a table with a row for each stream."""
@@ -79,6 +80,6 @@ class WarehouseStream:
 
 def _of_tables(layout: Layout) -> Status:
     """Return a status from a stream's tables, for a stream that has left none, as after a restore."""
-    batches = committed_batches(layout)
-    totals: dict[str, Any] = read_totals(layout, batches)
-    return Status("drained", 0, 0, 0, batches, **read_newest(layout, batches), **totals)
+    batches, tables = committed_batches(layout), Tables(layout)
+    totals: dict[str, Any] = read_totals(tables, batches)
+    return Status("drained", 0, 0, 0, batches, **read_newest(tables, batches), **totals)

@@ -11,10 +11,10 @@ from tailrace.console import last_runs
 from tailrace.console.actions_route import watch
 from tailrace.console.airflow_dags import PAUSABLE, read_dags
 from tailrace.console.declared_queries import Known
+from tailrace.console.facts_cache import FactsCache
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
 from tailrace.console.stream_rows import Hosted, StreamRow, with_dags, with_runs, with_tables
-from tailrace.console.table_facts import KeptFacts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.orchestration.addresses import DAG_KINDS
 from tailrace.panels.panel import Shown
@@ -24,7 +24,7 @@ from tailrace.storage.status import wall_ms
 
 _LOOK_AGAIN_S = 10.0  # at the tables of a row of Streams: the page says how old facts are from then on
 _WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
-_FACTS = KeptFacts()
+_FACTS = FactsCache()
 
 router = APIRouter(prefix="/api")
 

@@ -52,9 +52,8 @@ def frontier_at(layout: Layout, until_ms: int) -> int:
     return pc.max(frontier).as_py() if frontier.length() - frontier.null_count else EARLIEST_MS
 
 
-def read_newest(layout: Layout, batches: int) -> dict[str, Any]:
+def read_newest(tables: Tables, batches: int) -> dict[str, Any]:
     """Return `NEWEST` of the last of a stream's first batches; empty before any, and where it is not recorded."""
-    tables = Tables(layout)
     if not batches or not tables.has("metrics"):
         return {}
     columns = tables.schema("metrics").names
@@ -63,9 +62,9 @@ def read_newest(layout: Layout, batches: int) -> dict[str, Any]:
     return rows[-1] if rows else {}
 
 
-def read_totals(layout: Layout, batches: int) -> dict[str, int]:
+def read_totals(tables: Tables, batches: int) -> dict[str, int]:
     """Return the totals of `TOTALS` over the first batches of a stream."""
-    tables, totals = Tables(layout), {name: 0 for names in TOTALS.values() for name in names}
+    totals = {name: 0 for names in TOTALS.values() for name in names}
     for table, names in TOTALS.items():
         if tables.has(table):
             columns = tables.schema(table).names

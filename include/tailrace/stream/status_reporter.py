@@ -24,7 +24,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import NEWEST, TOTALS, read_newest, read_totals
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import OVER, State, Status, wall_ms
-from tailrace.storage.tables import COMPACT_EVERY
+from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.stream.activity_log import ActivityLog
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
@@ -104,9 +104,10 @@ class StatusReporter:
 
     def starting(self, batches: int) -> None:
         """Report that the driver starts, with the number of committed batches, their totals and progress."""
-        totals: dict[str, Any] = read_totals(self.layout, batches)
+        tables = Tables(self.layout)
+        totals: dict[str, Any] = read_totals(tables, batches)
         self._rejections = Rejections.read(self.layout) if totals["quarantined"] else Rejections()
-        newest = read_newest(self.layout, batches)  # the next batch may take long
+        newest = read_newest(tables, batches)  # the next batch may take long
         self._status = replace(self._status, batches=batches, **self._rejected, **totals, **newest)
         self.report("starting")
 

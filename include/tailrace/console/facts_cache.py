@@ -1,0 +1,203 @@
+"""A cache of the facts of many queries: kept while their tables have the same commits, and read in the background.
+
+So Streams comes at once, however many queries there are and however expensive their tables are to read. Facts that are
+older than the page say how old they are.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from deltalake.exceptions import DeltaError
+
+from tailrace.console.panel_cache import Versions, versions
+from tailrace.console.table_facts import TableFacts, is_reported
+from tailrace.ground.object_path import Location
+from tailrace.panels.panel import DamagedTable
+from tailrace.storage.file_check import FileCheck
+from tailrace.storage.layout import Layout
+
+_TABLES = ("quality", "late", "quarantine", "correction_runs", "metrics")
+"""The tables with facts, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
+
+_FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
+_OLD_S = 300.0
+_FREE_S, _RESTS = 0.1, 20.0  # a reading that takes longer is followed by a rest of so many times the excess
+_READERS = 2
+_MOST_QUERIES = 2_000
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The facts of a query as they were read.
+
+    Attributes
+    ----------
+    versions : Versions or None
+        The stamp of the tables before the reading; None where it could not be had.
+    lost : tuple of DamagedTable
+        The tables with lost or cut files, at `checked_s`.
+    seen_s : float
+        When the tables were last seen unchanged since; like `checked_s` by a steady clock.
+    took_s : float
+        How long the reading took.
+    """
+
+    facts: TableFacts
+    versions: Versions | None
+    lost: tuple[DamagedTable, ...]
+    checked_s: float
+    seen_s: float
+    took_s: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is damaged or unreadable, so that it may be kept."""
+        return not (self.facts.damaged or self.facts.is_unreadable or self.lost)
+
+    def at(self, now_s: float) -> TableFacts:
+        """Return the facts with all damaged tables, and with their age."""
+        known = {each.where for each in self.facts.damaged}
+        damaged = (*self.facts.damaged, *(each for each in self.lost if each.where not in known))
+        age_ms = round((now_s - self.seen_s) * 1000)
+        return self.facts.model_copy(update={"damaged": damaged, "facts_age_ms": max(age_ms, 0)})
+
+    def after_damage(self) -> _Reading:
+        """Return the reading with a look at the tables' files due at once."""
+        return replace(self, checked_s=-math.inf, took_s=0.0)
+
+
+class _Kept:
+    """The newest facts of a query, and the reading in progress."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.files = FileCheck(layout)
+        self.newest: _Reading | None = None
+        self.reading: Future[None] | None = None
+        self.damages = 0  # that somebody has met
+
+    def facts(self) -> TableFacts | None:
+        """Return the facts; None without any, or if they are too old."""
+        newest, now_s = self.newest, time.monotonic()
+        return None if newest is None or now_s - newest.seen_s >= _OLD_S else newest.at(now_s)
+
+
+class FactsCache:
+    """A cache of the facts of many queries, usable by several threads.
+
+    Facts hold while their tables have the same newest commits. Tables that take long to read rest after it, as those of
+    a live stream change with each batch.
+
+    Parameters
+    ----------
+    fresh_s : float
+        The age from which counts of the last hour are read again, and the tables' files are looked at.
+    rests : float
+        The length of a rest, as a multiple of the time above a tenth of a second that the reading took.
+    """
+
+    def __init__(self, fresh_s: float = _FRESH_S, rests: float = _RESTS) -> None:
+        self._fresh_s, self._rests = fresh_s, rests
+        self._lock, self._kept = threading.Lock(), dict[Location, _Kept]()
+        self._readers, self._behind = ThreadPoolExecutor(_READERS, "tables"), ThreadPoolExecutor(1, "queue")
+        self._queue, self._is_reading = dict[Location, Layout](), False
+
+    def get(self, layouts: Iterable[Layout], wait_s: float, from_s: float = 0.0) -> list[TableFacts | None]:
+        """Return the facts of some queries; look in the background whether their tables have changed.
+
+        Parameters
+        ----------
+        wait_s : float
+            How long to wait for that. Facts that take longer are older than the call, or None if they are too old or
+            were never read.
+        from_s : float
+            The age from which facts are looked at again.
+        """
+        with self._lock:
+            if len(self._kept) > _MOST_QUERIES:
+                self._kept.clear()
+            wanted = [self._current(layout, from_s) for layout in layouts]
+        wait([kept.reading for kept in wanted if kept.reading is not None], wait_s)
+        return [kept.facts() for kept in wanted]
+
+    def known(self, layout: Layout) -> TableFacts | None:
+        """Return the last facts of a query; None without any, or if they are too old."""
+        kept = self._kept.get(layout.home)
+        return None if kept is None else kept.facts()
+
+    def forget(self, layout: Layout) -> None:
+        """Let the next call look at the files of a query's tables, as somebody has met damage."""
+        if (kept := self._kept.get(layout.home)) is not None:
+            kept.damages += 1  # also for a look that is under way
+            if (newest := kept.newest) is not None:
+                kept.newest = newest.after_damage()
+
+    def read_behind(self, layouts: Iterable[Layout]) -> None:
+        """Read facts older than a minute of many queries, one query at a time.
+
+        So `get` waits for at most one of them.
+        """
+        with self._lock:
+            self._queue.update({layout.home: layout for layout in islice(layouts, _MOST_QUERIES)})
+            is_idle, self._is_reading = not self._is_reading, True
+        if is_idle:
+            self._behind.submit(self._read_queue)
+
+    def _read_queue(self) -> None:
+        """Read the queued facts, one query after the other, until the queue is empty."""
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._is_reading = False
+                    return
+                kept = self._current(self._queue.pop(next(iter(self._queue))), self._fresh_s)
+            if kept.reading is not None:
+                wait([kept.reading])
+
+    def _current(self, layout: Layout, from_s: float) -> _Kept:
+        """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""
+        kept = self._kept.setdefault(layout.home, _Kept(layout))
+        newest = kept.newest
+        rest_s = 0.0 if newest is None else self._rests * max(newest.took_s - _FREE_S, 0.0)
+        is_old = newest is None or time.monotonic() - newest.seen_s >= max(from_s, rest_s)
+        if is_old and (kept.reading is None or kept.reading.done()):
+            kept.reading = self._readers.submit(self._look, layout, kept)
+        return kept
+
+    def _look(self, layout: Layout, kept: _Kept) -> None:
+        """Read the facts of a query if its tables, or the last hour, have changed; look at the tables' files if due."""
+        began_s, now, newest, damages = time.monotonic(), _versions(layout), kept.newest, kept.damages
+        is_due = newest is None or not newest.is_whole or began_s - newest.checked_s >= self._fresh_s
+        is_same = newest is not None and newest.is_whole and now is not None and now == newest.versions
+        if newest is not None and is_same and not (is_due and newest.facts.has_last_hour):
+            facts, took_s = newest.facts, newest.took_s
+        else:
+            facts = TableFacts.read(layout)
+            if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
+                now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
+            took_s = time.monotonic() - began_s
+        lost, checked_s = (_lost(kept.files), began_s) if newest is None or is_due else (newest.lost, newest.checked_s)
+        reading = _Reading(facts, now, lost, checked_s, began_s, took_s)
+        kept.newest = reading if kept.damages == damages else reading.after_damage()
+
+
+def _versions(layout: Layout) -> Versions | None:
+    """Return the stamp of the tables, and whether a driver reports, as the tables speak for it if none does."""
+    try:
+        return *versions(layout, _TABLES), is_reported(layout)
+    except (OSError, ValueError):  # the store is away, or somebody's file lies among the commits
+        return None
+
+
+def _lost(files: FileCheck) -> tuple[DamagedTable, ...]:
+    try:
+        problems = files.problems()
+    except (OSError, DeltaError):  # the disk, or the store, is away: the facts say so
+        return ()
+    return tuple(DamagedTable(where=each.where, fault=each.fault, remedy=each.remedy, fields=[]) for each in problems)
