@@ -42,7 +42,7 @@ def reads(monkeypatch):
 
 
 def late(kept, layout, wait_s=PATIENCE_S):
-    (facts,) = kept.get([layout], wait_s)
+    facts = kept.get(layout, wait_s)
     return None if facts is None else facts.late_hour
 
 
@@ -63,13 +63,13 @@ def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout)
     assert late(kept, layout) == 1
     look_back(kept, layout, 40)
     reads["may"].clear()
-    (first,), (second,) = kept.get([layout], 0.0), kept.get([layout], 0.0)
+    first, second = kept.get(layout, 0.0), kept.get(layout, 0.0)
     assert [first.late_hour, second.late_hour] == [1, 1], "who does not wait for the new ones"
     assert first.facts_age_ms >= 40_000
     reads["may"].set()
     kept._kept[layout.home].reading.result(PATIENCE_S)
     assert len(reads["reads"]) == 2, "one reading at a time"
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert facts.late_hour == 3, "at each call, if they are to be fresh"
     assert facts.facts_age_ms < 40_000
 
@@ -78,18 +78,18 @@ def test_facts_hold_until_their_tables_change(layout):
     tables, now, kept = LateTables(layout), wall_ms(), FactsCache(PATIENCE_S, 0.0)
     tables.commit(now)
     tables.late((now - 1_000, 5))
-    (before,) = kept.get([layout], PATIENCE_S)
+    before = kept.get(layout, PATIENCE_S)
     assert (before.uncorrected, before.last_correction) == (1, None)
     newest = kept._kept[layout.home].newest.facts
-    kept.get([layout], PATIENCE_S)
+    kept.get(layout, PATIENCE_S)
     assert kept._kept[layout.home].newest.facts is newest, "nothing was read again"
     look_back(kept, layout, 40)
-    (same,) = kept.get([layout], PATIENCE_S)
+    same = kept.get(layout, PATIENCE_S)
     assert kept._kept[layout.home].newest.facts is newest
     assert same.facts_age_ms < 40_000, "the tables were seen unchanged"
     tables.late((now - 500, 9))
     tables.run(0, 5)
-    (after,) = kept.get([layout], PATIENCE_S)
+    after = kept.get(layout, PATIENCE_S)
     assert after.uncorrected == 2, "a minute is not waited for"
     assert after.last_correction is not None
 
@@ -128,9 +128,9 @@ def test_tables_that_take_long_rest_so_that_a_stream_that_commits_each_second_do
 def test_what_has_nothing_of_the_last_hour_does_not_change_by_itself(layout):
     LateTables(layout).commit(5)
     kept = FactsCache(0.0, 0.0)
-    kept.get([layout], PATIENCE_S)
+    kept.get(layout, PATIENCE_S)
     before = kept._kept[layout.home].newest
-    kept.get([layout], PATIENCE_S)
+    kept.get(layout, PATIENCE_S)
     after = kept._kept[layout.home].newest
     assert after.facts is before.facts
     assert after.checked_s > before.checked_s, "its files are looked at all the same"
@@ -141,10 +141,10 @@ def test_tables_speak_for_a_driver_that_says_no_more(layout):
     LateTables(layout).commit(5)
     Status("streaming", 1, 0, wall_ms(), 1).write(layout)
     kept = FactsCache(PATIENCE_S, 0.0)
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert facts.numbers == {}, "it speaks for itself"
     Status("streaming", 1, 0, wall_ms() - SILENT_MS, 1).write(layout)
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert facts.numbers["batches"] == 1
 
 
@@ -167,17 +167,47 @@ def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
 def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them(reads, layout, place):
     kept, many = FactsCache(), [Layout.of(place / "warehouse", f"q{number}") for number in range(9)]
     reads["may"].clear()
-    kept.read_behind(many)
-    kept.read_behind(many)
+    kept.read_behind([], many)
+    kept.read_behind([], many)
     until(lambda: kept._kept)
     time.sleep(0.2)  # a queue that did not wait would be through by then
     assert list(kept._kept) == [many[0].home], "the others are no work of the readers yet"
-    assert kept.get([layout], 0.0) == [None]
+    assert kept.get(layout, 0.0) is None
     reads["may"].set()
     until(lambda: all(kept.known(each) is not None for each in (layout, *many)))
     assert sorted(reads["reads"]) == sorted([layout.home.name, *(each.home.name for each in many)]), "each once"
-    kept.read_behind(many)
+    kept.read_behind([], many)
     assert len(reads["reads"]) == 10, "for a minute"
+
+
+def test_queries_that_are_shown_are_read_first(reads, layout, place):
+    kept, many = FactsCache(), [Layout.of(place / "warehouse", f"q{number}") for number in range(4)]
+    kept.read_behind([many[2]], many)
+    until(lambda: len(reads["reads"]) == 4)
+    assert reads["reads"] == ["q2", "q0", "q1", "q3"]
+
+
+def test_what_is_shown_is_looked_at_sooner(reads, layout):
+    kept = FactsCache(fresh_s=60.0, rests=0.0, look_again_s=10.0)
+    assert late(kept, layout) == 1
+    look_back(kept, layout, 20)
+    kept.read_behind([], [layout])
+    until(lambda: not kept._is_reading)
+    assert kept._kept[layout.home].newest.seen_s < time.monotonic() - 15
+    kept.read_behind([layout], [layout])
+    until(lambda: kept._kept[layout.home].newest.seen_s > time.monotonic() - 15)
+
+
+def test_nothing_is_read_behind_a_request_that_is_answered(reads, layout, monkeypatch):
+    monkeypatch.setattr(facts_cache, "_GIVES_WAY_S", PATIENCE_S)
+    kept = FactsCache()
+    with kept.answering():
+        with kept.answering():
+            kept.read_behind([], [layout])
+        time.sleep(0.2)  # one that does not wait would be through by then
+        assert reads["reads"] == []
+        assert late(kept, layout) == 1, "what the request itself waits for is read"
+    until(lambda: not kept._is_reading)
 
 
 def test_the_last_hour_is_that_of_the_reading_and_not_of_arrival(layout):
@@ -234,27 +264,27 @@ def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whol
     tables.tables.create(SCHEMA, ["facts"])
     tables._add("facts", [{"version": 1}])
     kept = FactsCache(PATIENCE_S, 0.0)
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert facts.damaged == ()
     (file,) = files_of(layout, "facts")
     whole = file.read_bytes()
     cut(layout, "facts")
     kept.forget(layout)
     for _ in range(2):
-        (facts,) = kept.get([layout], PATIENCE_S)
+        facts = kept.get(layout, PATIENCE_S)
         (damaged,) = facts.damaged
         assert (damaged.where, damaged.fields) == (str(file), [])
     file.write_bytes(whole)
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert facts.damaged == (), "what is damaged is looked at again at each call"
 
 
 def test_files_are_looked_at_once_a_minute(layout):
     LateTables(layout).commit(5)
     kept = FactsCache(0.0, 0.0)
-    kept.get([layout], PATIENCE_S)
+    kept.get(layout, PATIENCE_S)
     cut(layout, "metrics")
-    (facts,) = kept.get([layout], PATIENCE_S)
+    facts = kept.get(layout, PATIENCE_S)
     assert len(facts.damaged) == 1
 
 
@@ -263,7 +293,7 @@ def test_a_table_that_is_damaged_twice_is_named_once(layout):
     tables.commit(wall_ms())
     tables.late((wall_ms() - 1_000, 5))
     file = cut(layout, "late")
-    (facts,) = FactsCache().get([layout], PATIENCE_S)
+    facts = FactsCache().get(layout, PATIENCE_S)
     assert [(each.where, each.fields) for each in facts.damaged] == [(str(file), ["uncorrected"])]
 
 

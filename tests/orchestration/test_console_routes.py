@@ -91,7 +91,7 @@ def airflow(monkeypatch):
 
 @pytest.fixture
 def client(place, host, dags, auth, supervise, deploying, airflow, monkeypatch):
-    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(0.0, 0.0))
+    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(0.0, 0.0, 0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
     monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
     return TestClient(app, raise_server_exceptions=False)
@@ -269,16 +269,9 @@ def test_files_of_the_driver_host_that_can_not_be_read_hide_no_stream(client, ho
 
 
 def test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread(client, tables, monkeypatch):
-    waits, kept_get = [], FactsCache.get
-
-    def get_at_once(kept, layouts, wait_s, from_s):
-        waits.append(wait_s)
-        return kept_get(kept, layouts, 0.0, from_s)
-
-    monkeypatch.setattr(FactsCache, "get", get_at_once)
+    monkeypatch.delattr(FactsCache, "get")
     (row,) = get(client, STREAMS)["queries"]
     assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None), "it is not read to this end"
-    assert waits == [0.0]
 
 
 def test_facts_of_last_night_are_no_facts_of_now(client, tables, monkeypatch):

@@ -26,7 +26,8 @@ add_handlers(app)
 
 @app.middleware("http")
 async def _with_headers(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    response = await call_next(request)
+    with streams_route.answering():
+        response = await call_next(request)
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     return response

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -27,7 +28,9 @@ _TABLES = ("quality", "late", "quarantine", "correction_runs", "metrics")
 """The tables with facts, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
 
 _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
+_LOOK_AGAIN_S = 10.0  # the page says how old facts are from then on
 _OLD_S = 300.0
+_GIVES_WAY_S = 5.0  # the longest that one request keeps what is read behind waiting
 _FREE_S, _RESTS = 0.1, 20.0  # a reading that takes longer is followed by a rest of so many times the excess
 _READERS = 2
 _MOST_QUERIES = 2_000
@@ -100,31 +103,30 @@ class FactsCache:
         The age from which counts of the last hour are read again, and the tables' files are looked at.
     rests : float
         The length of a rest, as a multiple of the time above a tenth of a second that the reading took.
+    look_again_s : float
+        The age from which the tables of a query that is shown are looked at again behind requests.
     """
 
-    def __init__(self, fresh_s: float = _FRESH_S, rests: float = _RESTS) -> None:
-        self._fresh_s, self._rests = fresh_s, rests
+    def __init__(self, fresh_s: float = _FRESH_S, rests: float = _RESTS, look_again_s: float = _LOOK_AGAIN_S) -> None:
+        self._fresh_s, self._rests, self._look_again_s = fresh_s, rests, look_again_s
         self._lock, self._kept = threading.Lock(), dict[Location, _Kept]()
         self._readers, self._behind = ThreadPoolExecutor(_READERS, "tables"), ThreadPoolExecutor(1, "queue")
-        self._queue, self._is_reading = dict[Location, Layout](), False
+        self._queue, self._is_reading = dict[Location, tuple[Layout, float]](), False
+        self._counting, self._requests, self._is_free = threading.Lock(), 0, threading.Event()
+        self._is_free.set()
 
-    def get(self, layouts: Iterable[Layout], wait_s: float, from_s: float = 0.0) -> list[TableFacts | None]:
-        """Return the facts of some queries; look in the background whether their tables have changed.
+    def get(self, layout: Layout, wait_s: float) -> TableFacts | None:
+        """Return the facts of a query; look in the background whether its tables have changed, and wait for that.
 
-        Parameters
-        ----------
-        wait_s : float
-            How long to wait for that. Facts that take longer are older than the call, or None if they are too old or
-            were never read.
-        from_s : float
-            The age from which facts are looked at again.
+        Facts that take longer than `wait_s` are older than the call, or None if they are too old or were never read.
         """
         with self._lock:
             if len(self._kept) > _MOST_QUERIES:
                 self._kept.clear()
-            wanted = [self._current(layout, from_s) for layout in layouts]
-        wait([kept.reading for kept in wanted if kept.reading is not None], wait_s)
-        return [kept.facts() for kept in wanted]
+            kept = self._current(layout, 0.0)
+        if kept.reading is not None:
+            wait([kept.reading], wait_s)
+        return kept.facts()
 
     def known(self, layout: Layout) -> TableFacts | None:
         """Return the last facts of a query; None without any, or if they are too old."""
@@ -138,27 +140,47 @@ class FactsCache:
             if (newest := kept.newest) is not None:
                 kept.newest = newest.after_damage()
 
-    def read_behind(self, layouts: Iterable[Layout]) -> None:
-        """Read facts older than a minute of many queries, one query at a time.
+    def read_behind(self, shown: Iterable[Layout], others: Iterable[Layout]) -> None:
+        """Look again at the tables of many queries, one after the other: first of those that are shown.
 
-        So `get` waits for at most one of them.
+        So `get` waits for at most one of them, and requests and what is read behind them share the processors.
         """
         with self._lock:
-            self._queue.update({layout.home: layout for layout in islice(layouts, _MOST_QUERIES)})
+            wanted = {layout.home: (layout, self._look_again_s) for layout in shown}
+            for layout in islice(others, _MOST_QUERIES):
+                wanted.setdefault(layout.home, (layout, self._fresh_s))
+            self._queue = wanted
             is_idle, self._is_reading = not self._is_reading, True
         if is_idle:
             self._behind.submit(self._read_queue)
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let what is read behind requests wait while one is answered."""
+        with self._counting:
+            self._requests += 1
+            self._is_free.clear()
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._requests -= 1
+                if not self._requests:
+                    self._is_free.set()
+
     def _read_queue(self) -> None:
-        """Read the queued facts, one query after the other, until the queue is empty."""
+        """Look at the queued tables, one query after the other, until the queue is empty."""
         while True:
+            self._is_free.wait(_GIVES_WAY_S)
             with self._lock:
                 if not self._queue:
                     self._is_reading = False
                     return
-                kept = self._current(self._queue.pop(next(iter(self._queue))), self._fresh_s)
+                kept = self._current(*self._queue.pop(next(iter(self._queue))))
             if kept.reading is not None:
+                is_first, began_s = kept.newest is None, time.monotonic()
                 wait([kept.reading])
+                time.sleep(0.0 if is_first else time.monotonic() - began_s)
 
     def _current(self, layout: Layout, from_s: float) -> _Kept:
         """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""

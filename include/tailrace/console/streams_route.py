@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Annotated, Literal
 
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -22,7 +23,6 @@ from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
-_LOOK_AGAIN_S = 10.0  # at the tables of a row of Streams: the page says how old facts are from then on
 _WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
 _FACTS = FactsCache()
 
@@ -117,8 +117,7 @@ def streams(
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
     page = in_order[offset : offset + limit]
-    _FACTS.get([layouts[row.name] for row in page], 0.0, _LOOK_AGAIN_S)  # the rows shown are read first
-    _FACTS.read_behind(layouts.values())
+    _FACTS.read_behind([layouts[row.name] for row in page], layouts.values())
     problems = [*hosted.down[:1], *(known.problems if may_list_all else [])]
     return Streams(
         now=wall_ms(),
@@ -141,7 +140,7 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
     view = Known.view(name)
     hosted = Hosted.connect()
     (row,) = hosted.rows([name], known)
-    (facts,) = _FACTS.get([view.layout], _WAIT_S)
+    facts = _FACTS.get(view.layout, _WAIT_S)
     try:
         has_late_tuples = view.query.has_late_tuples
     except Refused:
@@ -156,6 +155,11 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
         watch=watch(view),
         problems=list(map(_shown, hosted.down[:1])),
     )
+
+
+def answering() -> AbstractContextManager[None]:
+    """Let tables that are read for no request wait while one is answered."""
+    return _FACTS.answering()
 
 
 def damage_met(layout: Layout) -> None:
