@@ -15,7 +15,7 @@ READS = {"GET", "HEAD"}
 DOCUMENTS = "docs", "redoc", "openapi.json", "docs/oauth2-redirect"
 """Addresses at which a FastAPI app describes itself, unless it is asked not to."""
 
-_DAG, _NAME, _FILE = "{dag_id}", "{name}", "{path:path}"
+_DAG, _NAME, _FILE, _VERSION = "{dag_id}", "{name}", "{path:path}", "{version}"
 
 
 def routes() -> list[APIRoute]:
@@ -31,6 +31,7 @@ def addresses(query: str, answer: str = "") -> list[str]:
     found = []
     for route in routes():
         path = route.path.removeprefix("/").replace(_DAG, f"stream_{query}").replace(_NAME, query)
+        path = path.replace(_VERSION, "1")
         found += [path.replace(_FILE, file) for file in files] if _FILE in path else [path]
     found = [f"{path}?id={answer}" if path.endswith("/answer") else path for path in found]
     assert not any("{" in path for path in found), "a route has a parameter that this test does not know"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 
@@ -889,6 +890,31 @@ def test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes(client, 
     file.write_text("two")
     changed = client.get("/static/ours.css", headers=had)
     assert (changed.status_code, changed.text) == (200, "two")
+
+
+def test_a_page_names_its_files_by_their_version_so_that_browsers_keep_them(client, place, monkeypatch):
+    folder = place / "static"
+    folder.mkdir()
+    (folder / "streams.html").write_text('<link href="static/ours.css"><script src="static/ours.js">')
+    (folder / "query.html").write_text('<link href="../static/ours.css">')
+    (folder / "ours.css").write_text("one")
+    monkeypatch.setattr(pages, "_STATIC", folder)
+
+    def version(page):
+        (found,) = set(re.findall(r'"((?:\.\./)?static-\w+)/', client.get(page).text))
+        return found.removeprefix("../")
+
+    first = version("/")
+    assert version("/queries/readings") == first
+    kept = client.get(f"/{first}/ours.css")
+    assert (kept.text, "immutable" in kept.headers["cache-control"]) == ("one", True)
+    before = client.get("/").headers["etag"]
+    (folder / "ours.css").write_text("two, and longer")
+    assert version("/") != first
+    assert client.get("/").headers["etag"] != before, "or the browser would keep the page with the old addresses"
+    of_before = client.get(f"/{first}/ours.css")
+    assert (of_before.text, of_before.headers["cache-control"]) == ("two, and longer", "no-cache")
+    assert client.get(f"/{version('/')}/..%2fsecret.css").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/static/uplot/uPlot.esm.js", STREAMS, "/nothing", f"{QUERY}/summary"])

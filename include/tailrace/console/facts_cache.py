@@ -48,8 +48,8 @@ class _Reading:
         The tables with lost or cut files, at `checked_s`.
     seen_s : float
         When the tables were last seen unchanged since; like `checked_s` by a steady clock.
-    took_s : float
-        How long the reading took.
+    read_s, took_s : float
+        When the facts were read, and how long that took.
     """
 
     facts: TableFacts
@@ -57,6 +57,7 @@ class _Reading:
     lost: tuple[DamagedTable, ...]
     checked_s: float
     seen_s: float
+    read_s: float
     took_s: float
 
     @property
@@ -186,8 +187,7 @@ class FactsCache:
         """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""
         kept = self._kept.setdefault(layout.home, _Kept(layout))
         newest = kept.newest
-        rest_s = 0.0 if newest is None else self._rests * max(newest.took_s - _FREE_S, 0.0)
-        is_old = newest is None or time.monotonic() - newest.seen_s >= max(from_s, rest_s)
+        is_old = newest is None or time.monotonic() - newest.seen_s >= from_s
         if is_old and (kept.reading is None or kept.reading.done()):
             kept.reading = self._readers.submit(self._look, layout, kept)
         return kept
@@ -198,14 +198,16 @@ class FactsCache:
         is_due = newest is None or not newest.is_whole or began_s - newest.checked_s >= self._fresh_s
         is_same = newest is not None and newest.is_whole and now is not None and now == newest.versions
         if newest is not None and is_same and not (is_due and newest.facts.has_last_hour):
-            facts, took_s = newest.facts, newest.took_s
+            facts, read_s, took_s = newest.facts, newest.read_s, newest.took_s
+        elif newest is not None and began_s - newest.read_s < self._rests * (newest.took_s - _FREE_S):
+            return
         else:
             facts = TableFacts.read(layout)
             if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
                 now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
-            took_s = time.monotonic() - began_s
+            read_s, took_s = began_s, time.monotonic() - began_s
         lost, checked_s = (_lost(kept.files), began_s) if newest is None or is_due else (newest.lost, newest.checked_s)
-        reading = _Reading(facts, now, lost, checked_s, began_s, took_s)
+        reading = _Reading(facts, now, lost, checked_s, began_s, read_s, took_s)
         kept.newest = reading if kept.damages == damages else reading.after_damage()
 
 

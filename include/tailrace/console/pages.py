@@ -1,9 +1,14 @@
-"""The pages as files: shells that read their data as JSON, and the modules, styles and pictures that they need."""
+"""The pages as files: shells that read their data as JSON, and the modules, styles and pictures that they need.
+
+A page names its other files by addresses with a version of all of them, so that browsers ask for each of them once.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -24,6 +29,9 @@ _TYPES = {
     ".html": "text/html",
     "": "text/plain",
 }
+
+_OWN_ADDRESS = re.compile(r'((?:href|src)="(?:\.\./)?static)/')
+_FOR_EVER = "private, max-age=31536000, immutable"
 
 router = APIRouter()
 
@@ -59,19 +67,41 @@ def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
 
 @router.get("/static/{path:path}")
 def static(path: str, request: Request, user: GetUserDep) -> Response:
-    """Return a file that the pages need."""
+    """Return a file that the pages need, from an address that stays."""
     return _file(path, request)
 
 
-def _file(path: str, request: Request) -> Response:
-    """Return a file, or that the browser's copy is still valid, as a page has some forty files."""
+@router.get("/static-{version}/{path:path}")
+def versioned(version: str, path: str, request: Request, user: GetUserDep) -> Response:
+    """Return a file that the pages need; a page from before an upgrade gets the present one, and does not keep it."""
+    return _file(path, request, _FOR_EVER if version == _version() else "no-cache")
+
+
+def _file(path: str, request: Request, caching: str = "no-cache") -> Response:
+    """Return a file, or that the browser's copy is still valid."""
     with suppress(ValueError, OSError):  # a zero byte, or a name that is too long
         file = (_STATIC / path).resolve()
         if file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES:
             content = file.read_bytes()
+            if file.suffix == ".html":
+                content = _OWN_ADDRESS.sub(rf"\1-{_version()}/", content.decode()).encode()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            headers = {"Cache-Control": "no-cache", "ETag": tag}
+            headers = {"Cache-Control": caching, "ETag": tag}
             if request.headers.get("If-None-Match") == tag:
                 return Response(status_code=304, headers=headers)
             return Response(content, media_type=_TYPES[file.suffix], headers=headers)
     raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "the pages' own addresses")])
+
+
+def _version() -> str:
+    """Return the version of the files: equal on all servers with the same ones, and another one after each change."""
+    files = sorted(file for file in _STATIC.rglob("*") if file.is_file())
+    return _version_of(tuple((file, (stat := file.stat()).st_mtime_ns, stat.st_size) for file in files))
+
+
+@lru_cache(maxsize=1)
+def _version_of(stamps: tuple[tuple[Path, int, int], ...]) -> str:
+    every = hashlib.sha256()
+    for file, *_ in stamps:
+        every.update(f"{file.relative_to(_STATIC)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return every.hexdigest()[:16]
