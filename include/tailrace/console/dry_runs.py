@@ -22,7 +22,7 @@ from tailrace.console.airflow_runs import epoch_ms, plain_json
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.duration import format_duration, format_durations
 from tailrace.ground.errors import Refused
-from tailrace.orchestration.reported_job import REPORT
+from tailrace.orchestration.addresses import REPORT
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.query.loading import load

@@ -1,4 +1,4 @@
-"""Where people find a query in Airflow: the path of our pages, and its DAGs' names. It does not import Airflow."""
+"""Where a query is found in Airflow: the path of our pages, its DAGs' names, its XComs. It does not import Airflow."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ PAGES = "/tailrace"
 
 DAG_KINDS = ("stream", "correct", "calibrate", "publish", "rebuild")
 """The prefixes of a query's DAGs, before `_` and its name."""
+
+REPORT = "dry_run"
+"""Key of the XCom with the report of a dry run; other runs have none."""

@@ -7,7 +7,8 @@ import json
 from airflow.sdk import Context
 
 from tailrace.ground.errors import refuse
-from tailrace.orchestration.reported_job import REPORT, ReportedJob
+from tailrace.orchestration.addresses import REPORT
+from tailrace.orchestration.reported_job import ReportedJob
 
 _SCHEDULED_RUN = "scheduled"
 

@@ -8,10 +8,8 @@ from tempfile import TemporaryDirectory
 
 from airflow.sdk import Context
 
+from tailrace.orchestration.addresses import REPORT
 from tailrace.orchestration.batch_job import BatchJob
-
-REPORT = "dry_run"
-"""Key of the XCom with the report of a dry run; other runs have none."""
 
 
 class ReportedJob(BatchJob):
