@@ -92,7 +92,7 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
     rows = rows.append_column("least_k_ms", rows["k_ms"])
     pieces, no_wall = Pieces(), WallClock(at=[], emitted_at=[])
     tick_ms = view.query.tick_ms
-    every = pieces.read("changes", lambda: read_changes(view.tables, tick_ms), list[Change]())
+    every = pieces.read("changes", lambda: read_changes(view.tables, tick_ms, ends[0]), list[Change]())
     changes, (k_ms, k_changes) = within_range(every, *ends), _k_of(view.tables, rows)
     notes = [] if rows.num_rows else ["no batch has committed arrival times in this range"]
     if request.to is None:

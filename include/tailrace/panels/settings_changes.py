@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow.dataset as ds
 
+from tailrace.ground.ranges import Ints
 from tailrace.panels.arrival_range import read_metrics
 from tailrace.panels.panel import Shown
 from tailrace.storage.tables import Tables
@@ -39,21 +41,32 @@ class Change(Shown):
     evidence: str
 
 
-def read_changes(tables: Tables, tick_ms: int) -> list[Change]:
-    """Read all changes of the settings, the oldest first; none where the table `facts` does not exist."""
+def read_changes(tables: Tables, tick_ms: int, since: int) -> list[Change]:
+    """Read the change that was in force at an arrival time (ms), and those after it, the oldest first.
+
+    There are none where the table `facts` does not exist. A stream may have ten thousand that are older.
+    """
     if not tables.has("facts"):
         return []
     rows = tables.read("facts", _COLUMNS, ds.field("about") == "settings")
-    rows = rows.sort_by([("version", "ascending"), ("from_tick", "ascending")]).to_pylist()
-    changes: list[Change] = []
-    before: Mapping[str, Any] | None = None
-    for row, at in zip(rows, _arrivals(tables, rows, tick_ms), strict=True):
-        after = json.loads(row["value"])
-        is_new = not changes or changes[-1].version != row["version"]
-        what, before = describe(before, after) if is_new else QUIET, after
-        stamped = {name: row[name] for name in ("about", "version", "evidence")}
-        changes.append(Change(at=at, tick=row["from_tick"], what=what, **stamped))
-    return changes
+    rows = rows.sort_by([("version", "ascending"), ("from_tick", "ascending")])
+    arrivals = _arrivals(tables, rows["from_tick"].to_numpy(), tick_ms)
+    versions = rows["version"].to_pylist()
+    is_new = [place == 0 or versions[place - 1] != version for place, version in enumerate(versions)]
+    in_force = [place for place, at in enumerate(arrivals) if is_new[place] and (at is None or at <= since)]
+    first = max(in_force, default=0)
+    values = [json.loads(value) for value in rows["value"].slice(max(first - 1, 0)).to_pylist()]
+    course = pairwise(values if first else [None, *values])
+    return [
+        Change(at=at, tick=row["from_tick"], what=describe(before, after) if new else QUIET, **_stamped(row))
+        for row, at, new, (before, after) in zip(
+            rows.slice(first).to_pylist(), arrivals[first:], is_new[first:], course, strict=True
+        )
+    ]
+
+
+def _stamped(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("about", "version", "evidence")}
 
 
 def within_range(changes: Sequence[Change], low: int, high: int) -> list[Change]:
@@ -80,9 +93,8 @@ def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _arrivals(tables: Tables, rows: Sequence[Mapping[str, Any]], tick_ms: int) -> list[int | None]:
-    """Return the arrival times (ms) at which facts take effect; None for those from the first tick on."""
-    ticks = np.array([row["from_tick"] for row in rows], np.int64)
+def _arrivals(tables: Tables, ticks: Ints, tick_ms: int) -> list[int | None]:
+    """Return the arrival times (ms) at which facts take effect that hold from some ticks on; None for the first one."""
     if tick_ms:
         return [tick * tick_ms if tick > 0 else None for tick in ticks.tolist()]
     if not (ticks > 0).any() or not tables.has("metrics"):

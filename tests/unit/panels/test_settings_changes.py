@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from late_tables import SCHEMA
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import with_times
 from tailrace.panels.settings_changes import QUIET, describe, read_changes, within_range
 from tailrace.storage.layout import Layout
@@ -31,7 +32,7 @@ def tables(tmp_path) -> Tables:
 
 
 def test_a_quiet_time_is_no_change_of_the_settings(tables):
-    changes = read_changes(tables, 100)
+    changes = read_changes(tables, 100, BEFORE_ALL)
     assert [(change.at, change.version, change.what) for change in changes] == [
         (None, 1, "policy k_slack, K 200 ms"),
         (1_200, 1, QUIET),
@@ -44,13 +45,23 @@ def test_settings_of_a_tuple_to_come_follow_what_is_committed_and_are_not_from_t
     tables.create(SCHEMA, ["metrics"])
     ticks = [dict.fromkeys(SCHEMA["metrics"].names) | {"newest_tick": n, "committed": 100 * n} for n in (15, 30)]
     tables.add("metrics", with_times(pa.Table.from_pylist(ticks), SCHEMA["metrics"]))
-    assert [change.at for change in read_changes(tables, 0)] == [None, 1_500, 3_000, 3_000]
+    assert [change.at for change in read_changes(tables, 0, BEFORE_ALL)] == [None, 1_500, 3_000, 3_000]
 
 
 def test_what_was_in_force_at_the_beginning_of_a_range_is_no_quiet_time(tables):
-    changes = read_changes(tables, 100)
+    changes = read_changes(tables, 100, BEFORE_ALL)
     assert [change.at for change in within_range(changes, 1_500, 3_000)] == [None, 2_000]
     assert [change.at for change in within_range(changes, 2_000, 5_000)] == [2_000, 5_000]
+
+
+@pytest.mark.parametrize(
+    ("since", "read"), [(0, 4), (1_199, 4), (1_500, 4), (1_999, 4), (2_000, 2), (4_000, 2), (9_000, 2)]
+)
+def test_only_what_is_in_force_at_a_time_and_what_follows_is_read(tables, since, read):
+    every = read_changes(tables, 100, BEFORE_ALL)
+    assert read_changes(tables, 100, since) == every[-read:]
+    for high in (2_000, 9_999):
+        assert within_range(every[-read:], since, high) == within_range(every, since, high)
 
 
 @pytest.mark.parametrize(
@@ -71,4 +82,4 @@ def test_a_change_is_described_by_what_differs(before, after, what):
 
 
 def test_without_facts_there_is_no_change(tmp_path):
-    assert read_changes(Tables(Layout(tmp_path / "readings")), 100) == []
+    assert read_changes(Tables(Layout(tmp_path / "readings")), 100, BEFORE_ALL) == []
