@@ -125,6 +125,44 @@ MUTATIONS = (
         (f"{FACTS}::test_facts_hold_until_their_tables_change",),
     ),
     Mutation(
+        "console: tables that take long to read rest",
+        "console/facts_cache.py",
+        "began_s - newest.read_s < self._rests * (newest.took_s - _FREE_S)",
+        "False",
+        (
+            f"{FACTS}::test_tables_that_take_long_rest_so_that_a_stream_that_commits_each_second_does_not_keep_"
+            "readers_busy",
+        ),
+    ),
+    Mutation(
+        "console: nothing is read behind a request that is answered",
+        "console/facts_cache.py",
+        "            self._is_free.wait(_GIVES_WAY_S)\n",
+        "",
+        (f"{FACTS}::test_nothing_is_read_behind_a_request_that_is_answered",),
+    ),
+    Mutation(
+        "console: tables speak for a driver that says no more",
+        "console/facts_cache.py",
+        "*versions(layout, _TABLES), is_reported(layout)",
+        "versions(layout, _TABLES)",
+        (f"{FACTS}::test_tables_speak_for_a_driver_that_says_no_more",),
+    ),
+    Mutation(
+        "console: what has nothing of the last hour is not read again",
+        "console/facts_cache.py",
+        "not (is_due and newest.facts.has_last_hour)",
+        "not is_due",
+        (f"{FACTS}::test_what_has_nothing_of_the_last_hour_does_not_change_by_itself",),
+    ),
+    Mutation(
+        "console: browsers keep no file of another version",
+        "console/pages.py",
+        '_FOR_EVER if version == _version() else "no-cache"',
+        "_FOR_EVER",
+        (f"{CONSOLE_ROUTES}::test_a_page_names_its_files_by_their_version_so_that_browsers_keep_them",),
+    ),
+    Mutation(
         "console: facts say how old they are",
         "console/facts_cache.py",
         "round((now_s - self.seen_s) * 1000)",

@@ -214,8 +214,8 @@ MUTATIONS = (
     Mutation(
         "frontier: a quiet time is no change of K",
         "panels/settings_changes.py",
-        'is_new = not changes or changes[-1].version != row["version"]',
-        "is_new = True",
+        "what=describe(before, after) if new else QUIET",
+        "what=describe(before, after)",
         (CHANGES,),
     ),
     Mutation(

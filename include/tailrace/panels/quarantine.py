@@ -16,7 +16,7 @@ from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.reject_advice import QueryLine, RejectAdvice
-from tailrace.panels.rejected_records import OTHERS, RejectedFiles, RejectsByReason, groups_of
+from tailrace.panels.rejected_records import OTHERS, IsAsked, RejectedFiles, RejectsByReason, groups_of
 from tailrace.sources.record_place import places_of
 from tailrace.storage.progress import committed_until
 from tailrace.storage.status import wall_ms
@@ -26,10 +26,11 @@ _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
 
 
 class QuarantineRequest(PanelRequest):
-    """The records to show: for a reason, or the newest of all."""
+    """The records to show: of a reason or of all, the newest ones after the first `skip`."""
 
     reason: str | None = None
     limit: int = Field(default=20, ge=1, le=200)
+    skip: int = Field(default=0, ge=0, le=1 << 53)
 
 
 class RejectSeries(Shown):
@@ -80,6 +81,8 @@ class QuarantineShown(PanelAnswer):
         The number, of those counted by reason, whose arrival time could not be read.
     records : list
         The newest first.
+    next : int or None
+        The `skip` of the records after these; None where there are none.
     """
 
     total: int = 0
@@ -88,6 +91,7 @@ class QuarantineShown(PanelAnswer):
     series: RejectSeries = RejectSeries(at=[], records=[])
     reasons: list[Reason] = Field(default=[])
     records: list[RejectedRecord] = Field(default=[])
+    next: int | None = None
 
 
 def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
@@ -106,6 +110,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     committed = pieces.read("last_hour series", lambda: committed_until(view.layout, view.tables), None)
     now = max(committed or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
     advice = RejectAdvice.of(view)
+    records = list(_records(files, rejects, request))
     return QuarantineShown(
         total=files.total,
         without_arrival=rejects.records - len(arrival),
@@ -120,7 +125,8 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
             )
             for reason, each in rejects.most_frequent()
         ],
-        records=list(_records(files, rejects, request)),
+        records=records[: request.limit],
+        next=request.skip + request.limit if len(records) > request.limit else None,
         note=_note(rejects, files.total),
         damaged=pieces.damaged,
     )
@@ -148,13 +154,17 @@ def _series(arrival: Ints, now: int) -> RejectSeries:
 
 
 def _records(files: RejectedFiles, rejects: RejectsByReason, request: QuarantineRequest) -> Iterator[RejectedRecord]:
-    """Yield the newest records, of a reason or of all."""
-    left = request.limit
+    """Yield the requested records and one more, if there is one."""
+    skip, left, is_asked = request.skip, request.limit + 1, _is_asked(rejects, request.reason)
     columns = ["stream", "position", "arrival_time", "reason", "record"]
     for file in files.files:
         if not left:
             return
-        rows = file.last(columns, left, lambda reasons: _is_asked(reasons, rejects, request.reason))
+        stop = file.count(is_asked) - skip
+        skip = max(-stop, 0)
+        if stop <= 0:
+            continue
+        rows = file.between(columns, max(stop - left, 0), stop, is_asked)
         left -= rows.num_rows
         texts = {name: texts_of(rows[name]) for name in columns if name != "arrival_time"}
         places = places_of([position or "" for position in texts.pop("position")])
@@ -169,14 +179,14 @@ def _records(files: RejectedFiles, rejects: RejectsByReason, request: Quarantine
             )
 
 
-def _is_asked(reasons: pa.ChunkedArray, rejects: RejectsByReason, asked: str | None) -> pa.Array | None:
-    """Test which reasons are in the requested group; None where all are."""
+def _is_asked(rejects: RejectsByReason, asked: str | None) -> IsAsked | None:
+    """Return the test for reasons in the requested group; None where all are."""
     if asked is None:
         return None
-    groups = groups_of(reasons)
     if asked == OTHERS:
-        return pc.invert(pc.is_in(groups, pa.array(rejects.named, pa.string())))
-    return pc.equal(groups, asked)
+        named = pa.array(rejects.named, pa.string())
+        return lambda reasons: pc.invert(pc.is_in(groups_of(reasons), named))
+    return lambda reasons: pc.equal(groups_of(reasons), asked)
 
 
 PANEL = Panel(

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
@@ -23,7 +24,11 @@ OTHERS = "other reasons"
 
 _MOST_REASONS = 100
 _AT_ONCE = 16_384  # records
+_REASONS_AT_ONCE = 1 << 16
 _BYTES = 1 << 20  # of records at once, as stored; in memory they may take several times as many
+
+IsAsked = Callable[[pa.ChunkedArray], pa.Array]
+"""Tests which reasons are requested."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +49,24 @@ class RejectedFile:
                 none = {name: pa.nulls(rows.num_rows, pa.string()) for name in columns if name not in there}
                 yield pa.table({name: none[name] if name in none else rows[name] for name in columns})
 
-    def last(
-        self, columns: Sequence[str], count: int, is_asked: Callable[[pa.ChunkedArray], pa.Array | None]
-    ) -> pa.Table:
-        """Return the last rows with a requested reason, the last one first."""
-        kept: list[pa.Table] = []
+    def count(self, is_asked: IsAsked | None) -> int:
+        """Count the rows with a requested reason; all are where no reason is requested."""
+        if is_asked is None:
+            return self.rows
+        return sum(pc.sum(is_asked(rows["reason"])).as_py() or 0 for rows in self.batches(["reason"], _REASONS_AT_ONCE))
+
+    def between(self, columns: Sequence[str], start: int, stop: int, is_asked: IsAsked | None) -> pa.Table:
+        """Return the rows with a requested reason from number `start` to before `stop`, the last one first."""
+        kept, seen = list[pa.Table](), 0
         at_once = min(max(_BYTES * self.rows // max(self.size, 1), 1), _AT_ONCE)
-        for rows in self.batches(columns, at_once):
-            mask = is_asked(rows["reason"])
-            kept.append(rows if mask is None else rows.filter(mask))
-            while len(kept) > 1 and sum(each.num_rows for each in kept[1:]) >= count:
-                kept.pop(0)
+        for batch in self.batches(columns, at_once):
+            rows = batch if is_asked is None else batch.filter(is_asked(batch["reason"]))
+            kept.append(rows[max(start - seen, 0) : max(stop - seen, 0)])
+            seen += rows.num_rows
+            if seen >= stop:
+                break
         rows = pa.concat_tables(kept, promote_options="default") if kept else pa.table({name: [] for name in columns})
-        return rows.take(pa.array(np.arange(rows.num_rows)[::-1][:count]))
+        return rows.take(pa.array(np.arange(rows.num_rows)[::-1]))
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,7 @@ class RejectedFiles:
         for file in self.files:
             if left <= 0:
                 return
-            yield from file.batches(columns, 1 << 16)
+            yield from file.batches(columns, _REASONS_AT_ONCE)
             left -= file.rows
 
 

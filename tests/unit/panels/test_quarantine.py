@@ -17,6 +17,7 @@ from tailrace.panels import rejected_records
 from tailrace.panels.cells import LONGEST
 from tailrace.panels.quarantine import QuarantineShown
 from tailrace.panels.query_view import QueryView
+from tailrace.panels.rejected_records import RejectedFiles
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
@@ -111,6 +112,25 @@ def test_the_newest_records_come_first_whole_and_of_a_reason_alone(view):
     assert [each.arrival_time for each in of_reason] == [EPOCH + 10, EPOCH + 9, EPOCH + 8, EPOCH + 7]
     assert {each.reason for each in of_reason} == {"id is null"}
     assert ask(view, reason="nothing of the sort").records == []
+
+
+def test_all_records_are_met_page_by_page(tmp_path):
+    for name in "abc":
+        write(tmp_path, [BAD["id is null"], BAD["key is null"], {}, BAD["id is null"]], f"{name}.parquet")
+        view = run(tmp_path)
+    assert len(RejectedFiles.of(view.tables).files) == 3
+    every = ask(view, limit=200).records
+    others = [record for record in every if record.reason != every[0].reason]
+    assert 0 < len(others) < len(every)
+    for reason, wanted in ((None, every), (every[0].reason, [each for each in every if each not in others])):
+        for limit in (1, 2, len(wanted), len(wanted) + 1):
+            met, skip = [], 0
+            while skip is not None:
+                page = ask(view, reason=reason, limit=limit, skip=skip)
+                assert 0 < len(page.records) <= limit
+                met, skip = [*met, *page.records], page.next
+            assert met == wanted, (reason, limit)
+    assert ask(view, skip=len(every)).records == []
 
 
 def test_the_line_of_the_file_that_decides_is_named(view):

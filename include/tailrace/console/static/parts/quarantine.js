@@ -9,7 +9,7 @@ import { copyButton, empty, figures, longText, section } from "../ui.js";
 
 function reason(each, most, context) {
   const isChosen = context.params.reason === each.reason;
-  const set = () => context.set({ reason: isChosen ? null : each.reason });
+  const set = () => context.set({ reason: isChosen ? null : each.reason, skip: null });
   return h(
     "article",
     { class: "reason", key: String(each.reason).slice(0, 300) },
@@ -73,6 +73,7 @@ function show(data, context) {
   const series = columns(data.series, "at", ["records"]);
   const reasons = data.reasons ?? [];
   const records = data.records ?? [];
+  const skipped = Number(context.params.skip ?? 0);
   const most = reasons.reduce((greatest, each) => Math.max(greatest, each.records ?? 0), 0);
   if (data.total === 0 && !records.length)
     return empty("No record is in quarantine: every record that was read was taken.");
@@ -96,9 +97,22 @@ function show(data, context) {
     ),
     section(
       context.params.reason ? "Records of this reason, the newest first" : "Records, the newest first",
-      records.length ? records.map(sample) : empty("No sample is on record."),
+      records.length ? records.map(sample) : empty(skipped ? "There are no further records." : "No sample is on record."),
+      skipped || data.next
+        ? h(
+            "p",
+            { class: "pager" },
+            skipped
+              ? h("button", { type: "button", on: { click: () => context.set({ skip: null }) } }, "Newest")
+              : null,
+            data.next
+              ? h("button", { type: "button", on: { click: () => context.set({ skip: data.next }) } }, "Older")
+              : null,
+            h("span", { class: "hint" }, `${count(skipped + 1)} to ${count(skipped + records.length)}`),
+          )
+        : null,
     ),
   ];
 }
 
-export default { title: "Quarantine", request: ["reason", "limit"], show };
+export default { title: "Quarantine", request: ["reason", "limit", "skip"], show };
