@@ -35,7 +35,10 @@ _ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
 
 
 class Cell(Shown):
-    """A cell of the grid by its column and row, from 0 on, and the pairs of near geometries that were found in it."""
+    """A cell of the grid by its column and row, from 0 on, and the pairs of near geometries that were found in it.
+
+    Pairs are counted before `where`, and those that came too late are counted, too.
+    """
 
     x: int
     y: int
@@ -81,9 +84,6 @@ class SpatialJoinAnswer(KindAnswer):
         corner of the envelopes' intersection.
     cells_total : int
         The number of cells with pairs.
-    matches : None
-        Never known, as answers have no geometry. `load` counts the found pairs, before `where`, and including pairs
-        that came too late.
     loads : TaskLoads or None
         The same by task over time.
     """
@@ -94,7 +94,6 @@ class SpatialJoinAnswer(KindAnswer):
     extent: tuple[float, float, float, float] | None = None
     cells: list[Cell] | None = None
     cells_total: int = 0
-    matches: None = None
     loads: TaskLoads | None = None
     table: DimensionTableFile | None = None
 

@@ -1,4 +1,4 @@
-// spatial_join: a map of cells by load or by matches, with a legend, and the versions of the table it joins.
+// spatial_join: a map of the pairs found by cell, with a legend, and the versions of the table it joins.
 
 import { h, s } from "../dom.js";
 import { count, number, plural } from "../format.js";
@@ -185,7 +185,6 @@ function show(data, context) {
           "div",
           { class: "grid" },
           figure("Pairs found by cell", "pairs", data.cells, context),
-          data.matches ? figure("Matches by cell", "matches", data.matches, context) : null,
         )
       : null,
     data.loads ? section("Tasks", h("div", { class: "grid" }, loadCharts(data.loads, select))) : null,
