@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { plural } from "./format.js";
-import { fromField, moment, toField, zoneName } from "./time.js";
+import { fromField, moment, timeField, zoneName } from "./time.js";
 import { longText } from "./ui.js";
 
 const FIRST = /from|start|begin|since/i;
@@ -62,15 +62,14 @@ export function field(each, value) {
       help,
     );
   }
-  const props = {
-    datetime: { type: "datetime-local", step: "0.001", value: toField(toMs(value)) },
-    integer: { type: "number", step: "1", value: value ?? "" },
-  }[each.type] ?? { type: "text", value: value ?? "" };
+  const props = each.type === "integer" ? { type: "number", step: "1" } : { type: "text" };
   return h(
     "label",
     { class: "field" },
     `${each.label ?? each.name}${each.type === "datetime" ? ` (${zoneName()})` : ""}`,
-    h("input", { name: each.name, autocomplete: "off", ...props }),
+    each.type === "datetime"
+      ? timeField(each.name, toMs(value))
+      : h("input", { name: each.name, autocomplete: "off", value: value ?? "", ...props }),
     help,
   );
 }
@@ -81,7 +80,7 @@ export function read(fields, form) {
   for (const each of fields) {
     const input = form.elements.namedItem(each.name);
     if (each.type === "boolean") conf[each.name] = input.checked;
-    else if (input.value === "") continue;
+    else if (input.value.trim() === "") continue;
     else if (each.type === "datetime") conf[each.name] = new Date(fromField(input.value)).toISOString();
     else if (each.type === "integer") conf[each.name] = Number.parseInt(input.value, 10);
     else conf[each.name] = input.value;

@@ -69,6 +69,14 @@ const perSecond = (value) => (Number.isFinite(value) ? `${rough(value)} / s` : "
 const course = (row, name, figure, show) =>
   row.recent ? sparkline(name, row.recent.at, row.recent[figure], show) : null;
 
+// On a narrow screen actions and links stand behind a button, so that the first chart is in sight.
+const isWide = () => document.getElementById("main")?.classList.contains("wide") ?? false;
+
+function widen(event) {
+  document.getElementById("main").classList.toggle("wide");
+  event.currentTarget.setAttribute("aria-expanded", String(isWide()));
+}
+
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
   return h(
@@ -82,6 +90,11 @@ export function header(name, row, context) {
       since(row.state),
       h("span", { class: "hint" }, row.kind ?? (row.file === null ? "file gone" : "")),
       h("span", { class: "grow" }),
+      h(
+        "button",
+        { type: "button", class: "quiet on-narrow", "aria-expanded": String(isWide()), on: { click: widen } },
+        "Actions and links",
+      ),
       copyButton(() => window.location.href, "Copy link"),
     ),
     problems(row.problems, "Problems"),
@@ -128,7 +141,7 @@ export function header(name, row, context) {
     ]),
     h(
       "p",
-      { class: "row hint" },
+      { class: "row hint links" },
       dags.length ? "In Airflow:" : "Airflow reads none of its DAGs now.",
       dags.map(([key, title]) => dagLink(row.dags[key], title)),
       h(

@@ -143,7 +143,7 @@ function drawAbove(plot, spec, colours) {
 export function draw(host, read, width, hooks) {
   const spec = read();
   const colours = palette(host);
-  const font = `11px ${getComputedStyle(host).fontFamily}`;
+  const font = `12px ${getComputedStyle(host).fontFamily}`;
   const isTime = spec.x.kind !== "duration";
   const axis = {
     stroke: colours.soft,

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { duration } from "./format.js";
-import { fromField, time, toField, zoneName } from "./time.js";
+import { fromField, time, timeField, zoneName } from "./time.js";
 
 const PRESETS = [
   ["10 min", 600000],
@@ -24,9 +24,14 @@ export function range(context, data, options = {}) {
     const form = event.currentTarget;
     const start = fromField(form.elements.from.value);
     const end = fromField(form.elements.to.value);
-    const field = form.elements.to;
-    field.setCustomValidity(start !== null && end !== null && start >= end ? "The end must be after the start" : "");
-    if (field.reportValidity()) context.set({ from: start, to: end, before: null });
+    const isReversed = start !== null && end !== null && start >= end;
+    form.elements.to.setCustomValidity(isReversed ? "The end must be after the start" : "");
+    if (form.reportValidity()) context.set({ from: start, to: end, before: null });
+  };
+  const isOpen = Boolean(context.local.isRangeOpen);
+  const toggle = () => {
+    context.local.isRangeOpen = !isOpen;
+    context.show();
   };
   const preset = ([title, length]) => {
     const isOn =
@@ -45,7 +50,8 @@ export function range(context, data, options = {}) {
   return h(
     "form",
     {
-      class: "range",
+      class: isOpen ? "range open" : "range",
+      novalidate: true, // the end is checked against the beginning first
       key: `range-${params.from ?? ""}-${params.to ?? ""}-${zoneName()}`,
       "aria-label": "Range",
       on: { submit: onSubmit },
@@ -65,22 +71,21 @@ export function range(context, data, options = {}) {
       PRESETS.map(preset),
     ),
     h(
+      "button",
+      { type: "button", class: "quiet on-narrow", "aria-expanded": String(isOpen), on: { click: toggle } },
+      isOpen ? "Hide the times" : "Other times",
+    ),
+    h(
       "label",
       null,
       `${options.what ?? "Arrival"} from`,
-      h("input", { type: "datetime-local", name: "from", step: "0.001", value: toField(from) }),
+      timeField("from", from),
     ),
     h(
       "label",
       null,
       `to (${zoneName()})`,
-      h("input", {
-        type: "datetime-local",
-        name: "to",
-        step: "0.001",
-        value: toField(to),
-        on: { input: (event) => event.target.setCustomValidity("") },
-      }),
+      timeField("to", to),
     ),
     h("button", { type: "submit" }, "Show"),
   );

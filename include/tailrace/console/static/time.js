@@ -71,13 +71,33 @@ export function zoneSwitch() {
   );
 }
 
-// Return the value of a datetime-local field, and read it back.
-export function toField(ms) {
-  return isTime(ms) ? moment(ms).replace(" ", "T") : "";
+const WRITTEN = /^\s*(\d{4})-(\d\d?)-(\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?)?\s*$/;
+
+// Return a field for a time, written as all others on the page: browsers' own fields follow their language.
+export function timeField(name, ms) {
+  const check = (event) => {
+    const { value } = event.target;
+    const isWrong = value.trim() !== "" && fromField(value) === null;
+    event.target.setCustomValidity(isWrong ? "Write the time as 2026-11-30 14:05:00" : "");
+  };
+  return h("input", {
+    type: "text",
+    name,
+    class: "moment",
+    autocomplete: "off",
+    placeholder: "2026-11-30 14:05:00",
+    value: isTime(ms) ? moment(ms) : "",
+    on: { input: check },
+  });
 }
 
+// Read the time in a field, in the chosen zone; null if there is none.
 export function fromField(text) {
-  if (!text) return null;
-  const ms = Date.parse(isUtc() ? `${text}Z` : text);
-  return Number.isNaN(ms) ? null : ms;
+  const found = WRITTEN.exec(text ?? "");
+  if (!found) return null;
+  const [year, month, day_, hours, minutes, seconds] = found.slice(1, 7).map((part) => Number(part ?? 0));
+  const parts = [year, month - 1, day_, hours, minutes, seconds, Number((found[7] ?? "").padEnd(3, "0"))];
+  const ms = isUtc() ? Date.UTC(...parts) : new Date(...parts).getTime();
+  const isReal = month >= 1 && month <= 12 && hours < 24 && minutes < 60 && seconds < 60;
+  return isReal && Number(moment(ms).slice(8, 10)) === day_ ? ms : null; // there is no 31st of June
 }

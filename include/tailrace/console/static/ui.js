@@ -2,7 +2,7 @@
 
 import { AIRFLOW, goToLogin, goTop, loginAddress } from "./api.js";
 import { announce, h } from "./dom.js";
-import { count, duration } from "./format.js";
+import { NONE, count, duration } from "./format.js";
 import { day, inZone, time } from "./time.js";
 import { explained } from "./words.js";
 
@@ -62,13 +62,17 @@ async function copy(text) {
 }
 
 // Return key figures: pairs of a name and a value.
+const isNone = (value) => (Array.isArray(value) ? value.filter((each) => each !== null).every(isNone) : value === NONE);
+
 export function figures(pairs) {
   const shown = pairs.filter(Boolean);
   if (!shown.length) return null;
   return h(
     "dl",
     { class: "figures" },
-    shown.map(([name, value, hint]) => h("div", null, h("dt", null, explained(name, hint)), h("dd", null, value))),
+    shown.map(([name, value, hint]) =>
+      h("div", { class: isNone(value) ? "void" : null }, h("dt", null, explained(name, hint)), h("dd", null, value)),
+    ),
   );
 }
 
