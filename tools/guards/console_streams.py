@@ -126,8 +126,8 @@ MUTATIONS = (
     Mutation(
         "console: Streams waits for no table",
         "console/streams_route.py",
-        "for row in page], 0.0, ",
-        "for row in page], 0.5, ",
+        "    _FACTS.read_behind([layouts[row.name] for row in page], layouts.values())\n",
+        "    [_FACTS.get(layouts[row.name], 0.5) for row in page]\n",
         (f"{CONSOLE_ROUTES}::test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread",),
     ),
     Mutation(
@@ -238,8 +238,8 @@ MUTATIONS = (
     Mutation(
         "console: the tables of all queries are read behind",
         "console/streams_route.py",
-        "    _FACTS.read_behind(layouts.values())\n",
-        "",
+        "page], layouts.values())\n",
+        "page], [])\n",
         (f"{CONSOLE_ROUTES}::{BROKEN}",),
     ),
     Mutation(

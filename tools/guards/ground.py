@@ -128,4 +128,11 @@ MUTATIONS = (
         "micros = pa.array(np.asarray(tuples.column(name)) * 1000).cast(TIME)",
         ("tests/unit/cli/test_whole_times.py::test_history_holds_whole_times_and_corrections_order_by_them",),
     ),
+    Mutation(
+        "status: an interruption that became another error is one",
+        "ground/interruptions.py",
+        " or _asked.is_set()",
+        "",
+        ("tests/unit/stream/test_status_reporter.py",),
+    ),
 )

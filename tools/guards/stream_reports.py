@@ -94,13 +94,6 @@ MUTATIONS = (
         ("tests/unit/stream/test_status_reporter.py",),
     ),
     Mutation(
-        "status: an interruption that became another error is one",
-        "ground/interruptions.py",
-        " or _asked.is_set()",
-        "",
-        ("tests/unit/stream/test_status_reporter.py",),
-    ),
-    Mutation(
         "status: a driver does not report over the one that has replaced it",
         "stream/status_reporter.py",
         "is_last = last is None or (last.pid, last.started_ms) == (mine.pid, mine.started_ms)",

@@ -95,8 +95,8 @@ class _Kept:
 class FactsCache:
     """A cache of the facts of many queries, usable by several threads.
 
-    Facts hold while their tables have the same newest commits. Tables that take long to read rest after it, as those of
-    a live stream change with each batch.
+    Facts hold while their tables have the same newest commits. As each batch of a live stream changes them, tables that
+    take long to read rest after that.
 
     Parameters
     ----------
