@@ -675,7 +675,7 @@ def drawn(window: Watched, site: Site, part: str, title: str | re.Pattern[str], 
 @pytest.mark.parametrize(
     ("key", "delays", "start", "says"),
     [
-        ("End", QUANTILES, "2023-11-14T22:13:24.5", "From is an estimate"),  # the t_max before, less the longest delay
+        ("End", QUANTILES, "2023-11-14 22:13:24.500", "From is an estimate"),  # the t_max before, less the longest delay
         ("Home", QUANTILES, "", "From is empty"),  # of what was before nothing is known
         ("End", None, "", "From is empty"),
         ("End", {"quantiles": [{"q": 1, "delay_ms": 0}]}, "", "From is empty"),
@@ -691,7 +691,7 @@ def test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_n
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(says)
     expect(dialog.locator("input[name=from]")).to_have_value(start)
-    last = "2023-11-14T22:13:29.5" if key == "End" else "2023-11-14T22:13:21.5"
+    last = "2023-11-14 22:13:29.500" if key == "End" else "2023-11-14 22:13:21.500"
     expect(dialog.locator("input[name=to]")).to_have_value(last)
 
 
@@ -712,7 +712,7 @@ def test_a_range_of_arrival_is_corrected_by_the_event_times_of_its_late_tuples(s
         page.get_by_role("button", name=title, exact=True).press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("the event times of the 7 late tuples that arrived then")
-    assert fields(dialog) == ["2023-11-14T22:12:20", "2023-11-14T22:12:50.001"]
+    assert fields(dialog) == ["2023-11-14 22:12:20", "2023-11-14 22:12:50.001"]
 
 
 @pytest.mark.parametrize(
@@ -743,7 +743,7 @@ LOADS = {"at": ARRIVALS, "tasks": [[1] * 11, [2] * 11], "imbalance": [0.1] * 11}
     [
         ("promise", "Error", {"answers": [{"answer": "sum", "series": BUCKETS}]}, ["22:13:20", "22:13:40"]),
         ("answers", "v", {"chart": {"at": ARRIVALS, "series": [{"name": "v", "latest": [1] * 11}]}}, None),
-        ("frontier", "Wall clock behind", {"wall": {"at": ARRIVALS, "emitted_at": ARRIVALS}}, ["", "22:13:21.5"]),
+        ("frontier", "Wall clock behind", {"wall": {"at": ARRIVALS, "emitted_at": ARRIVALS}}, ["", "22:13:21.500"]),
         ("kind", "Load of each task", {"kind": "emd_join", "loads": LOADS}, ["22:12:20", "22:12:50.001"]),
         ("kind", "Imbalance", {"kind": "spatial_join", "loads": LOADS}, ["22:12:20", "22:12:50.001"]),
     ],
@@ -754,7 +754,7 @@ def test_a_correction_takes_the_range_that_is_drawn_in_any_chart(site, window, p
     page.get_by_role("button", name="Correct …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    times = [text.partition("T")[2] for text in fields(dialog)]
+    times = [text.partition(" ")[2] for text in fields(dialog)]
     assert times == (ends or ["22:13:20", "22:13:22"])
 
 
@@ -1162,3 +1162,64 @@ def test_words_explain_themselves_to_the_mouse_and_to_the_keyboard(site, window)
     page = window.page()
     page.goto(f"{SITE}{BASE}glossary")
     expect(page.locator("dt", has_text="Frontier")).to_be_visible()
+
+
+@pytest.mark.parametrize("text", ["2023-11-14 24:00", "2023-11-31 10:00", "14.11.2023", "tomorrow"])
+def test_a_time_that_is_none_is_refused_where_it_is_typed(site, window, text):
+    site.query("q", late=OVER_ARRIVAL)
+    page = shown(window, "queries/q?part=late")
+    form = page.get_by_role("form", name="Range")
+    before = page.url
+    form.get_by_label(re.compile("from")).fill(text)
+    form.get_by_role("button", name="Show").click()
+    assert "2026-11-30 14:05:00" in form.get_by_label(re.compile("from")).evaluate("field => field.validationMessage")
+    assert page.url == before
+
+
+def test_a_range_that_ends_before_it_begins_is_refused_until_either_time_is_mended(site, window):
+    site.query("q", late=OVER_ARRIVAL)
+    page = shown(window, "queries/q?part=late")
+    form = page.get_by_role("form", name="Range")
+    form.get_by_label(re.compile("from")).fill("2023-11-14 23:00")
+    form.get_by_label(re.compile("^to")).fill("2023-11-14 22:00:00")
+    form.get_by_role("button", name="Show").click()
+    to = form.get_by_label(re.compile("^to"))
+    assert to.evaluate("field => field.validationMessage") == "The end must be after the start"
+    form.get_by_label(re.compile("from")).fill("2023-11-14 21:00:00.5")
+    form.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile("from=1699992000500&to=1699995600000"))  # in Berlin
+
+
+SMALL = """() => [...document.querySelectorAll('body *')].filter(each =>
+    [...each.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim()) &&
+    each.checkVisibility() && parseFloat(getComputedStyle(each).fontSize) < 11.99
+).map(each => `${each.tagName} ${each.className} ${each.textContent}`)"""
+
+
+@pytest.mark.parametrize("part", ["frontier", "ledger", "answers", "quarantine", "activity"])
+def test_no_text_is_smaller_than_12_px(site, window, part):
+    site.query("q", **{part: OVER_ARRIVAL})
+    assert shown(window, f"queries/q?part={part}").evaluate(SMALL) == []
+
+
+def test_the_first_chart_is_on_the_first_screen_of_a_phone_and_actions_are_a_button_away(site, browser):
+    watched = chromium.open_window(browser, SITE, viewport={"width": 390, "height": 844}, is_mobile=True)
+    watched.context.route("**/*", site.route)
+    site.query("q", frontier=OVER_ARRIVAL)
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    page = shown(watched, "queries/q")
+    chart = page.get_by_role("img").filter(has=page.locator("canvas")).first
+    box = chart.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] / 2 < 844, "at least half of it"
+    action = page.get_by_role("button", name="Correct …")
+    expect(action).to_be_hidden()
+    page.get_by_role("button", name="Actions and links").click()
+    expect(action).to_be_visible()
+    form = page.get_by_role("form", name="Range")
+    expect(form.get_by_label(re.compile("from"))).to_be_hidden()
+    form.get_by_role("button", name="Other times").click()
+    expect(form.get_by_label(re.compile("from"))).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is wider than the screen"
+    assert watched.unexpected() == []
+    watched.context.close()

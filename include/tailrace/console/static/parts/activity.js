@@ -77,7 +77,7 @@ function events(data) {
 
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
-  const newest = (name) => data.newest?.[name].at(-1) ?? null;
+  const newest = (name) => data.newest?.[name]?.at?.(-1) ?? null;
   return [
     range(context, data, { what: "Wall clock" }),
     series.at.length
