@@ -1108,7 +1108,7 @@ ACTIVITY = {
     ],
     "events_total": 3,
     "deaths": 7,
-    "newest": {"at": NOW, "rows_s": 30.0, "rows_left": 900, "behind_ms": 90_000, "speed": 0.5},
+    "newest": {"at": [0, NOW], "rows_s": [None, 30.0], "rows_left": [5, 900], "behind_ms": [9, 90_000], "speed": [None, 0.5]},
 }
 
 
