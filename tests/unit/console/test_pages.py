@@ -675,7 +675,8 @@ def drawn(window: Watched, site: Site, part: str, title: str | re.Pattern[str], 
 @pytest.mark.parametrize(
     ("key", "delays", "start", "says"),
     [
-        ("End", QUANTILES, "2023-11-14 22:13:24.500", "From is an estimate"),  # the t_max before, less the longest delay
+        # The t_max before, less the longest delay.
+        ("End", QUANTILES, "2023-11-14 22:13:24.500", "From is an estimate"),
         ("Home", QUANTILES, "", "From is empty"),  # of what was before nothing is known
         ("End", None, "", "From is empty"),
         ("End", {"quantiles": [{"q": 1, "delay_ms": 0}]}, "", "From is empty"),
@@ -1108,7 +1109,13 @@ ACTIVITY = {
     ],
     "events_total": 3,
     "deaths": 7,
-    "newest": {"at": [0, NOW], "rows_s": [None, 30.0], "rows_left": [5, 900], "behind_ms": [9, 90_000], "speed": [None, 0.5]},
+    "newest": {
+        "at": [0, NOW],
+        "rows_s": [None, 30.0],
+        "rows_left": [5, 900],
+        "behind_ms": [9, 90_000],
+        "speed": [None, 0.5],
+    },
 }
 
 
@@ -1221,5 +1228,22 @@ def test_the_first_chart_is_on_the_first_screen_of_a_phone_and_actions_are_a_but
     form.get_by_role("button", name="Other times").click()
     expect(form.get_by_label(re.compile("from"))).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is wider than the screen"
+    assert watched.unexpected() == []
+    watched.context.close()
+
+
+def test_a_phone_shows_ten_cards_until_it_is_asked_for_all(site, browser):
+    watched = chromium.open_window(browser, SITE, viewport={"width": 390, "height": 844}, is_mobile=True)
+    watched.context.route("**/*", site.route)
+    site.streams(*(stream(f"q{number}") for number in range(12)))
+    page = shown(watched, "")
+    expect(page.locator("#rows tbody tr:visible")).to_have_count(10)
+    page.get_by_role("button", name="Show all 12").click()
+    expect(page.locator("#rows tbody tr:visible")).to_have_count(12)
+    with page.expect_response("**/api/streams*"):
+        page.clock.run_for(20_000)
+    expect(page.locator("#rows tbody tr:visible")).to_have_count(12)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    expect(page.get_by_role("button", name="Show all 12")).to_be_hidden()
     assert watched.unexpected() == []
     watched.context.close()

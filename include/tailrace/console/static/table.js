@@ -1,12 +1,22 @@
 // Tables that read well down a column, and turn into cards on a narrow screen.
 
 import { h } from "./dom.js";
-import { NONE } from "./format.js";
+import { NONE, count } from "./format.js";
 import { longText } from "./ui.js";
 import { explained, meaning } from "./words.js";
 
 const isVoid = (data) => data === NONE || (data instanceof Element && data.classList.contains("none"));
 const cell = (data) => (data instanceof Node || Array.isArray(data) ? data : longText(data));
+
+const MOST_CARDS = 10; // as in parts.css: a card takes half a screen of a phone
+const opened = new Set(); // the captions of the tables of which all cards are shown
+
+// Show all cards of a table on a narrow screen.
+function showAll(event, caption) {
+  opened.add(caption);
+  event.currentTarget.previousElementSibling.classList.add("all");
+  event.currentTarget.remove();
+}
 
 // Return a table. A column is {title, show(row), number, sort, hint}; `options`: key(row), caption, mark(row), sort, onSort.
 export function table(columns, rows, options = {}) {
@@ -42,10 +52,12 @@ export function table(columns, rows, options = {}) {
       }),
     ),
   );
-  return h(
+  const hasCards = options.cards !== false;
+  const isCut = hasCards && rows.length > MOST_CARDS && !opened.has(options.caption);
+  const region = h(
     "div",
     {
-      class: `scroll${options.cards === false ? "" : " cards"}${options.isTall ? " tall" : ""}`,
+      class: `scroll${hasCards ? " cards" : ""}${isCut ? "" : " all"}${options.isTall ? " tall" : ""}`,
       tabindex: "0",
       role: "region",
       "aria-label": options.caption,
@@ -58,6 +70,15 @@ export function table(columns, rows, options = {}) {
       h("tbody", null, body),
     ),
   );
+  if (!isCut) return region;
+  return [
+    region,
+    h(
+      "button",
+      { type: "button", class: "on-narrow", on: { click: (event) => showAll(event, options.caption) } },
+      `Show all ${count(rows.length)}`,
+    ),
+  ];
 }
 
 function sortOf(column, sort) {

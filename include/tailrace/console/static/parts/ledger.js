@@ -190,6 +190,7 @@ function show(data, context) {
         ? table(filled(runs), runs, {
             key: (run, index) => `${run.kind}-${run.as_of}-${run.started_at ?? index}`,
             caption: "Corrections and calibrations",
+            isTall: true,
             mark: (run) => (hasFailed(run) ? "wrong" : ""),
           })
         : empty(unread(data, "runs") ?? "No correction and no calibration ran in this range."),
