@@ -620,6 +620,20 @@ def test_an_action_says_what_it_does_sends_its_requests_in_order_and_links_to_it
     ]
 
 
+def test_a_form_that_is_closed_gives_the_focus_back_at_once(site, window):
+    """Later it would take it from what was pressed next."""
+    site.query("q")
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="Correct …").press("Enter")
+    page.get_by_role("dialog").wait_for()
+    close = "() => { document.querySelector('dialog').close(); return document.activeElement.textContent; }"
+    assert page.evaluate(close) == "Correct …"
+    page.get_by_role("button", name="Copy link").focus()
+    page.locator("dialog").wait_for(state="detached")
+    expect(page.get_by_role("button", name="Copy link")).to_be_focused()
+
+
 def test_an_action_that_fails_half_way_stops_and_says_why(site, window):
     site.query("q")
     site.answers["queries/q/actions"] = (200, {"actions": [correction()]})

@@ -99,14 +99,10 @@ export class Actions {
 
   openDialog(action, range) {
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
-    const back = document.activeElement;
     const close = () => {
       dialog.close();
     };
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      back?.focus?.();
-    });
+    dialog.addEventListener("close", () => dialog.remove()); // the browser has moved the focus back by then
     const state = { isBusy: false, failure: null, question: null };
     const values = prefill(action.fields ?? [], range);
     const show = () =>
