@@ -20,7 +20,7 @@ import pytest
 
 from local_driver import correct_here
 from panel_stream import BATCH_ROWS, PanelStream, query_over, run_stream
-from tailrace.console.stream_rows import StreamRow, StreamStateRow, _reported, with_tables
+from tailrace.console.stream_rows import _NUMBERS, StreamRow, StreamStateRow, _not_known, _reported, with_tables
 from tailrace.console.table_facts import TableFacts
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.words import counted
@@ -126,7 +126,9 @@ def newest(stream: PanelStream, column: str) -> Any:
 def head(stream: PanelStream) -> StreamRow:
     reported = Status.read(stream.view.layout)
     row = StreamRow(name="q", kind=None, file=None, state=StreamStateRow(word="", tone="good", why=None))
-    return with_tables(row.model_copy(update=_reported(reported)), TableFacts.read(stream.view.layout))
+    return with_tables(
+        row.model_copy(update=_reported(reported) | _not_known(reported)), TableFacts.read(stream.view.layout)
+    )
 
 
 def test_the_head_says_what_the_tables_hold(stream):
@@ -213,3 +215,25 @@ def test_what_was_rejected_is_counted_by_reason(stream):
     answer = quarantine.read(stream.view, QuarantineRequest())
     assert answer.total == plain(stream, "SELECT count(*) FROM quarantine")
     assert sum(each.records for each in answer.reasons) == answer.total
+
+
+@pytest.mark.parametrize("table", ["metrics", "segments", "late", "correction_runs", "quality", "results"])
+def test_of_a_damaged_table_no_number_is_another_one(tmp_path, table):
+    """What needs it is unknown, or of the last report and as old as that; all else is as before."""
+    stream = corrected(tmp_path)
+    layout = stream.view.layout
+    reported = replace(Status.read(layout), state="streaming", at_ms=wall_ms() - 120_000, batches=1, rows=4, answers=2)
+    reported.write(layout)
+    before = head(stream)
+    for file in layout.table(table).glob("**/*.parquet"):
+        file.write_bytes(file.read_bytes()[:10])
+    row = head(stream)
+    changed = {name for name in StreamRow.model_fields if getattr(row, name) != getattr(before, name)}
+    known = {name for name in changed if getattr(row, name) is not None} - {"behind_ms", "damaged", "note"}
+    if known & {"rows", "answers"}:
+        assert row.report_age_ms >= 120_000
+        known -= {name for name in _NUMBERS if getattr(row, name) == getattr(reported, name)} | {"report_age_ms"}
+    assert {name: getattr(row, name) for name in known if name != "promise"} == {}
+    assert before.promise.state == "unknown" or row.promise.state in (before.promise.state, "unknown")
+    if changed - {"behind_ms", "report_age_ms"}:
+        assert {each.where.removeprefix(f"{layout.home}/").split("/")[0] for each in row.damaged} == {table}
