@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from tailrace.console import facts_cache, table_facts
 from tailrace.console.facts_cache import FactsCache
 from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
 from tailrace.console.table_facts import TableFacts
+from tailrace.correction.promise_state import PromiseState
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import SILENT_MS, Status, wall_ms
 from waiting import PATIENCE_S, until
@@ -55,7 +57,7 @@ def test_facts_are_kept(reads, layout):
 def look_back(kept, layout, age_s):
     """Let a query's tables have been read, and looked at, so long ago."""
     of_query, then = kept._kept[layout.home], time.monotonic() - age_s
-    of_query.newest = replace(of_query.newest, seen_s=then, read_s=then)
+    of_query.newest, of_query.looked_s = replace(of_query.newest, seen_s=then, read_s=then), then
 
 
 def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout):
@@ -67,7 +69,7 @@ def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout)
     assert [first.late_hour, second.late_hour] == [1, 1], "who does not wait for the new ones"
     assert first.facts_age_ms >= 40_000
     reads["may"].set()
-    kept._kept[layout.home].reading.result(PATIENCE_S)
+    kept._kept[layout.home].look.result(PATIENCE_S)
     assert len(reads["reads"]) == 2, "one reading at a time"
     facts = kept.get(layout, PATIENCE_S)
     assert facts.late_hour == 3, "at each call, if they are to be fresh"
@@ -125,6 +127,41 @@ def test_tables_that_take_long_rest_so_that_a_stream_that_commits_each_second_do
     of_query.newest = replace(of_query.newest, took_s=0.6)
     kept.forget(layout)
     assert late(kept, layout) == 3, "who met damage does not wait"
+    of_query.newest = replace(of_query.newest, took_s=90.0)
+    look_back(kept, layout, 119)
+    assert late(kept, layout) == 3
+    look_back(kept, layout, 121)
+    assert late(kept, layout) == 4, "no rest is longer than two minutes, as facts live for five"
+
+
+def test_the_files_of_tables_that_rest_are_looked_at(layout):
+    LateTables(layout).commit(5)
+    kept = FactsCache(fresh_s=0.0)
+    kept.get(layout, PATIENCE_S)
+    of_query = kept._kept[layout.home]
+    of_query.newest = replace(of_query.newest, took_s=90.0, versions=None)
+    before = of_query.newest.facts
+    cut(layout, "metrics")
+    facts = kept.get(layout, PATIENCE_S)
+    assert of_query.newest.facts is before
+    assert len(facts.damaged) == 1
+
+
+def test_what_could_not_be_read_does_not_rest(layout, monkeypatch):
+    LateTables(layout).commit(5)
+    faults = [OSError("the store is away for a moment")]
+
+    def read(*_):
+        if faults:
+            raise faults.pop()
+        return PromiseState("broken", "by much")
+
+    monkeypatch.setattr(table_facts.PromiseState, "read", read)
+    kept = FactsCache(PATIENCE_S, 1e6)
+    facts = kept.get(layout, PATIENCE_S)
+    assert (facts.promise.state, facts.is_unreadable, facts.note) == ("unknown", True, "the store is away for a moment")
+    facts = kept.get(layout, PATIENCE_S)
+    assert (facts.promise.state, facts.is_unreadable, facts.note) == ("broken", False, None)
 
 
 def test_what_has_nothing_of_the_last_hour_does_not_change_by_itself(layout):
@@ -189,6 +226,47 @@ def test_queries_that_are_shown_are_read_first(reads, layout, place):
     assert reads["reads"] == ["q2", "q0", "q1", "q3"]
 
 
+def test_no_query_is_passed_over_for_those_that_are_shown(reads, layout, place):
+    kept = FactsCache(fresh_s=0.0, rests=0.0, look_again_s=0.0)
+    many = [Layout.of(place / "warehouse", f"q{number}") for number in range(6)]
+    for number in range(6):
+        kept.read_behind(many[:3], many)  # again before all were read
+        until(lambda wanted=number + 1: len(reads["reads"]) >= wanted)
+    kept.read_behind([], [])
+    until(lambda: not kept._is_reading)
+    assert {"q3", "q4", "q5"} <= set(reads["reads"])
+
+
+def test_a_look_that_hangs_does_not_keep_the_others_waiting(reads, layout, place, monkeypatch):
+    monkeypatch.setattr(facts_cache, "_HANGS_S", 0.05)
+    kept, hung = FactsCache(), Layout.of(place / "warehouse", "q0")
+    of_hung = kept._kept.setdefault(hung.home, facts_cache._Kept(hung))
+    of_hung.look = Future()
+    kept.read_behind([hung], [layout])
+    until(lambda: kept.known(layout) is not None)
+
+
+def test_reading_behind_begins_again_after_a_failure(reads, layout, monkeypatch):
+    kept = FactsCache()
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "_current", lambda *_: 1 / 0)
+        kept.read_behind([layout], [])
+        until(lambda: not kept._is_reading)
+    kept.read_behind([layout], [])
+    until(lambda: kept.known(layout) is not None)
+
+
+def test_between_two_looks_there_is_as_long_a_pause_but_not_before_the_first_facts(reads, layout, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(facts_cache, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append))
+    kept = FactsCache(0.0, 0.0, 0.0)
+    for _ in range(2):
+        kept.read_behind([layout], [])
+        until(lambda: not kept._is_reading)
+    assert pauses[0] == 0.0
+    assert pauses[1] > 0.0
+
+
 def test_what_is_shown_is_looked_at_sooner(reads, layout):
     kept = FactsCache(fresh_s=60.0, rests=0.0, look_again_s=10.0)
     assert late(kept, layout) == 1
@@ -201,7 +279,7 @@ def test_what_is_shown_is_looked_at_sooner(reads, layout):
 
 
 def test_nothing_is_read_behind_a_request_that_is_answered(reads, layout, monkeypatch):
-    monkeypatch.setattr(facts_cache, "_GIVES_WAY_S", PATIENCE_S)
+    monkeypatch.setattr(facts_cache, "_GIVES_WAY_S", PATIENCE_S)  # else for a moment alone
     kept = FactsCache()
     with kept.answering():
         with kept.answering():
@@ -328,6 +406,7 @@ def test_a_promise_that_can_not_be_read_is_unknown(layout, monkeypatch):
     monkeypatch.setattr(table_facts.PromiseState, "read", failing)
     facts = TableFacts.read(layout)
     assert (facts.promise.state, facts.promise.detail) == ("unknown", "'bucket_start'")
+    assert facts.is_unreadable, "so that it is read again"
 
 
 def test_facts_of_last_night_are_waited_for(reads, layout):

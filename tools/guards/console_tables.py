@@ -64,7 +64,7 @@ MUTATIONS = (
     Mutation(
         "console: one reading of a query's tables at a time",
         "console/facts_cache.py",
-        "if is_old and (kept.reading is None or kept.reading.done()):",
+        "if is_old and (kept.look is None or kept.look.done()):",
         "if is_old:",
         (f"{FACTS}::test_old_facts_are_given_with_their_age_and_read_again_beside",),
     ),
@@ -127,7 +127,7 @@ MUTATIONS = (
     Mutation(
         "console: tables that take long to read rest",
         "console/facts_cache.py",
-        "began_s - newest.read_s < self._rests * (newest.took_s - _FREE_S)",
+        "now_s - newest.read_s < min(self._rests * (newest.took_s - _FREE_S), _LONGEST_REST_S)",
         "False",
         (
             f"{FACTS}::test_tables_that_take_long_rest_so_that_a_stream_that_commits_each_second_does_not_keep_"
@@ -137,9 +137,30 @@ MUTATIONS = (
     Mutation(
         "console: nothing is read behind a request that is answered",
         "console/facts_cache.py",
-        "            self._is_free.wait(_GIVES_WAY_S)\n",
+        "        self._is_free.wait(_GIVES_WAY_S)\n",
         "",
         (f"{FACTS}::test_nothing_is_read_behind_a_request_that_is_answered",),
+    ),
+    Mutation(
+        "console: what could not be read does not rest",
+        "console/facts_cache.py",
+        "if newest is not None and newest.is_whole:",
+        "if newest is not None:",
+        (f"{FACTS}::test_what_could_not_be_read_does_not_rest",),
+    ),
+    Mutation(
+        "console: those that were looked at longest ago come first",
+        "console/facts_cache.py",
+        "self._queue.pop(min(self._queue, key=self._looked_s))",
+        "self._queue.pop(next(iter(self._queue)))",
+        (f"{FACTS}::test_no_query_is_passed_over_for_those_that_are_shown",),
+    ),
+    Mutation(
+        "console: a pause between two looks behind requests",
+        "console/facts_cache.py",
+        "time.sleep(0.0 if is_first else time.monotonic() - began_s)",
+        "pass",
+        (f"{FACTS}::test_between_two_looks_there_is_as_long_a_pause_but_not_before_the_first_facts",),
     ),
     Mutation(
         "console: tables speak for a driver that says no more",
@@ -158,8 +179,8 @@ MUTATIONS = (
     Mutation(
         "console: browsers keep no file of another version",
         "console/pages.py",
-        '_FOR_EVER if version == _version() else "no-cache"',
-        "_FOR_EVER",
+        "version is not None and version == _version()",
+        "version is not None",
         (f"{CONSOLE_ROUTES}::test_a_page_names_its_files_by_their_version_so_that_browsers_keep_them",),
     ),
     Mutation(
@@ -172,8 +193,8 @@ MUTATIONS = (
     Mutation(
         "console: a table that no fact needs is looked at, too",
         "console/facts_cache.py",
-        "(_lost(kept.files), began_s) if",
-        "((), began_s) if",
+        "lost=_lost(kept.files), checked_s=now_s",
+        "lost=(), checked_s=now_s",
         (f"{FACTS}::test_files_are_looked_at_once_a_minute",),
     ),
     Mutation(
@@ -193,7 +214,7 @@ MUTATIONS = (
     Mutation(
         "console: tables are read behind one query at a time",
         "console/facts_cache.py",
-        "wait([kept.reading])",
+        "wait([kept.look], _HANGS_S)",
         "pass",
         (f"{FACTS}::test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them",),
     ),

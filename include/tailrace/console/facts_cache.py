@@ -24,14 +24,16 @@ from tailrace.panels.panel import DamagedTable
 from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout
 
-_TABLES = ("quality", "late", "quarantine", "correction_runs", "metrics")
+_TABLES = ("quality", "late", "quarantine", "correction_runs", "activity", "metrics")
 """The tables with facts, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
 
 _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
 _LOOK_AGAIN_S = 10.0  # the page says how old facts are from then on
 _OLD_S = 300.0
-_GIVES_WAY_S = 5.0  # the longest that one request keeps what is read behind waiting
+_GIVES_WAY_S = 0.5  # the longest that requests delay one look behind them
+_HANGS_S = 10.0  # a look behind requests that takes longer is not waited for
 _FREE_S, _RESTS = 0.1, 20.0  # a reading that takes longer is followed by a rest of so many times the excess
+_LONGEST_REST_S = 120.0
 _READERS = 2
 _MOST_QUERIES = 2_000
 
@@ -78,12 +80,13 @@ class _Reading:
 
 
 class _Kept:
-    """The newest facts of a query, and the reading in progress."""
+    """The newest facts of a query, and the look at its tables that is under way."""
 
     def __init__(self, layout: Layout) -> None:
         self.files = FileCheck(layout)
         self.newest: _Reading | None = None
-        self.reading: Future[None] | None = None
+        self.look: Future[None] | None = None
+        self.looked_s = -math.inf  # when the last look began
         self.damages = 0  # that somebody has met
 
     def facts(self) -> TableFacts | None:
@@ -125,8 +128,8 @@ class FactsCache:
             if len(self._kept) > _MOST_QUERIES:
                 self._kept.clear()
             kept = self._current(layout, 0.0)
-        if kept.reading is not None:
-            wait([kept.reading], wait_s)
+        if kept.look is not None:
+            wait([kept.look], wait_s)
         return kept.facts()
 
     def known(self, layout: Layout) -> TableFacts | None:
@@ -142,7 +145,7 @@ class FactsCache:
                 kept.newest = newest.after_damage()
 
     def read_behind(self, shown: Iterable[Layout], others: Iterable[Layout]) -> None:
-        """Look again at the tables of many queries, one after the other: first of those that are shown.
+        """Look again at the tables of many queries, one after the other, from those looked at longest ago on.
 
         So `get` waits for at most one of them, and requests and what is read behind them share the processors.
         """
@@ -151,13 +154,14 @@ class FactsCache:
             for layout in islice(others, _MOST_QUERIES):
                 wanted.setdefault(layout.home, (layout, self._fresh_s))
             self._queue = wanted
-            is_idle, self._is_reading = not self._is_reading, True
-        if is_idle:
+            if self._is_reading:
+                return
             self._behind.submit(self._read_queue)
+            self._is_reading = True
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Let what is read behind requests wait while one is answered."""
+        """Let what is read behind requests wait for a moment while one is answered."""
         with self._counting:
             self._requests += 1
             self._is_free.clear()
@@ -171,44 +175,64 @@ class FactsCache:
 
     def _read_queue(self) -> None:
         """Look at the queued tables, one query after the other, until the queue is empty."""
-        while True:
-            self._is_free.wait(_GIVES_WAY_S)
-            with self._lock:
-                if not self._queue:
-                    self._is_reading = False
-                    return
-                kept = self._current(*self._queue.pop(next(iter(self._queue))))
-            if kept.reading is not None:
-                is_first, began_s = kept.newest is None, time.monotonic()
-                wait([kept.reading])
-                time.sleep(0.0 if is_first else time.monotonic() - began_s)
+        try:
+            while self._read_next():
+                pass
+        except BaseException:
+            self._is_reading = False  # the next call begins again
+            raise
+
+    def _read_next(self) -> bool:
+        """Look at the tables of one query of the queue; return whether there was one."""
+        self._is_free.wait(_GIVES_WAY_S)
+        with self._lock:
+            if not self._queue:
+                self._is_reading = False
+                return False
+            kept = self._current(*self._queue.pop(min(self._queue, key=self._looked_s)))
+        if kept.look is not None:
+            is_first, began_s = kept.newest is None, time.monotonic()
+            wait([kept.look], _HANGS_S)
+            time.sleep(0.0 if is_first else time.monotonic() - began_s)
+        return True
+
+    def _looked_s(self, home: Location) -> float:
+        kept = self._kept.get(home)
+        return -math.inf if kept is None else kept.looked_s
 
     def _current(self, layout: Layout, from_s: float) -> _Kept:
         """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""
         kept = self._kept.setdefault(layout.home, _Kept(layout))
-        newest = kept.newest
-        is_old = newest is None or time.monotonic() - newest.seen_s >= from_s
-        if is_old and (kept.reading is None or kept.reading.done()):
-            kept.reading = self._readers.submit(self._look, layout, kept)
+        is_old = time.monotonic() - kept.looked_s >= from_s
+        if is_old and (kept.look is None or kept.look.done()):
+            kept.look = self._readers.submit(self._look, layout, kept)
         return kept
 
     def _look(self, layout: Layout, kept: _Kept) -> None:
         """Read the facts of a query if its tables, or the last hour, have changed; look at the tables' files if due."""
-        began_s, now, newest, damages = time.monotonic(), _versions(layout), kept.newest, kept.damages
-        is_due = newest is None or not newest.is_whole or began_s - newest.checked_s >= self._fresh_s
-        is_same = newest is not None and newest.is_whole and now is not None and now == newest.versions
-        if newest is not None and is_same and not (is_due and newest.facts.has_last_hour):
-            facts, read_s, took_s = newest.facts, newest.read_s, newest.took_s
-        elif newest is not None and began_s - newest.read_s < self._rests * (newest.took_s - _FREE_S):
-            return
-        else:
-            facts = TableFacts.read(layout)
-            if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
-                now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
-            read_s, took_s = began_s, time.monotonic() - began_s
-        lost, checked_s = (_lost(kept.files), began_s) if newest is None or is_due else (newest.lost, newest.checked_s)
-        reading = _Reading(facts, now, lost, checked_s, began_s, read_s, took_s)
+        kept.looked_s = now_s = time.monotonic()
+        newest, damages = kept.newest, kept.damages
+        is_due = newest is None or not newest.is_whole or now_s - newest.checked_s >= self._fresh_s
+        reading = self._reading(layout, newest, is_due, now_s)
+        if is_due:
+            reading = replace(reading, lost=_lost(kept.files), checked_s=now_s)
         kept.newest = reading if kept.damages == damages else reading.after_damage()
+
+    def _reading(self, layout: Layout, newest: _Reading | None, is_due: bool, now_s: float) -> _Reading:
+        """Return the newest facts of a query: those that are known, if they hold or their tables rest."""
+        now = _versions(layout)
+        if newest is not None and newest.is_whole:
+            if now is not None and now == newest.versions and not (is_due and newest.facts.has_last_hour):
+                return replace(newest, seen_s=now_s)
+            if now_s - newest.read_s < min(self._rests * (newest.took_s - _FREE_S), _LONGEST_REST_S):
+                return newest
+        facts = TableFacts.read(layout)
+        if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
+            now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
+        took_s = time.monotonic() - now_s
+        if newest is None:
+            return _Reading(facts, now, (), now_s, now_s, now_s, took_s)
+        return replace(newest, facts=facts, versions=now, seen_s=now_s, read_s=now_s, took_s=took_s)
 
 
 def _versions(layout: Layout) -> Versions | None:

@@ -74,17 +74,18 @@ def static(path: str, request: Request, user: GetUserDep) -> Response:
 @router.get("/static-{version}/{path:path}")
 def versioned(version: str, path: str, request: Request, user: GetUserDep) -> Response:
     """Return a file that the pages need; a page from before an upgrade gets the present one, and does not keep it."""
-    return _file(path, request, _FOR_EVER if version == _version() else "no-cache")
+    return _file(path, request, version)
 
 
-def _file(path: str, request: Request, caching: str = "no-cache") -> Response:
-    """Return a file, or that the browser's copy is still valid."""
+def _file(path: str, request: Request, version: str | None = None) -> Response:
+    """Return a file, or that the browser's copy is still valid; of the present version the browser keeps it."""
     with suppress(ValueError, OSError):  # a zero byte, or a name that is too long
         file = (_STATIC / path).resolve()
         if file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES:
             content = file.read_bytes()
             if file.suffix == ".html":
                 content = _OWN_ADDRESS.sub(rf"\1-{_version()}/", content.decode()).encode()
+            caching = _FOR_EVER if version is not None and version == _version() else "no-cache"
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             headers = {"Cache-Control": caching, "ETag": tag}
             if request.headers.get("If-None-Match") == tag:

@@ -59,7 +59,7 @@ class TableFacts(Shown):
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
-        Whether a table can't be read, so that no count is known.
+        Whether the tables can't be read, so that the promise or all counts are unknown.
     damaged : tuple of DamagedTable
         The damaged tables of the query, with the facts that are unknown because of them.
     facts_age_ms : int or None
@@ -86,17 +86,24 @@ class TableFacts(Shown):
     @staticmethod
     def read(layout: Layout) -> TableFacts:
         """Read the tables of a query; a failure becomes the note, and an unreadable promise is unknown."""
-        pieces, tables = Pieces(), OpenedTables(layout)
+        pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
             state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
             promise = ShownPromise(state=state.state, detail=state.detail, word=state.word)
         except Exception as error:  # any error: unreadable facts must not look like old ones
-            promise = ShownPromise(state="unknown", detail=_first_line(error))
+            fault = _first_line(error)
+            promise = ShownPromise(state="unknown", detail=fault)
         try:
             facts = _read(tables, wall_ms() - HOUR_MS, pieces)
         except Exception as error:
-            facts = TableFacts(note=_first_line(error), is_unreadable=True)
-        return facts.model_copy(update={"promise": promise, "damaged": tuple(pieces.damaged)})
+            facts, fault = TableFacts(), fault or _first_line(error)
+        found = {
+            "promise": promise,
+            "damaged": tuple(pieces.damaged),
+            "note": fault,
+            "is_unreadable": fault is not None,
+        }
+        return facts.model_copy(update=found)
 
 
 def _first_line(error: Exception) -> str:

@@ -30,7 +30,7 @@ class YamlFile:
             self._check_events(text)
             root = yaml.compose(text, _LOADER)
         except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two: an escape names no character
-            raise self._explain_syntax(text, error) from None
+            raise self._explain_syntax(text, _better_known(text, error)) from None
         if not isinstance(root, yaml.MappingNode):
             raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
         self.data = self._plain_data(root, ())
@@ -98,6 +98,15 @@ class YamlFile:
                 self.lines[*path, key.value] = line
                 section[key.value] = self._plain_data(value, (*path, key.value))
         return section
+
+
+def _better_known(text: str, error: Exception) -> Exception:
+    """Return the error of PyYAML's own parser, which says more than libyaml's; that one's where it finds none."""
+    try:
+        yaml.compose(text, yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, OverflowError) as found:
+        return found
+    return error
 
 
 def read(path: Path) -> str:

@@ -1185,16 +1185,40 @@ def test_words_explain_themselves_to_the_mouse_and_to_the_keyboard(site, window)
     expect(page.locator("dt", has_text="Frontier")).to_be_visible()
 
 
-@pytest.mark.parametrize("text", ["2023-11-14 24:00", "2023-11-31 10:00", "14.11.2023", "tomorrow"])
-def test_a_time_that_is_none_is_refused_where_it_is_typed(site, window, text):
+WRITE, NONE_SUCH = "Write the time as 2026-11-30 14:05:00", "There is no such time in Europe/Berlin"
+
+
+@pytest.mark.parametrize("field", ["from", "to"])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2023-11-14 24:00", NONE_SUCH),
+        ("2023-11-31 10:00", NONE_SUCH),
+        ("2026-03-29 02:30", NONE_SUCH),
+        ("0026-11-30 10:00", NONE_SUCH),
+        ("14.11.2023", WRITE),
+        ("tomorrow", WRITE),
+    ],
+)
+def test_a_time_that_is_none_is_refused_where_it_is_typed(site, window, field, text, says):
     site.query("q", late=OVER_ARRIVAL)
     page = shown(window, "queries/q?part=late")
-    form = page.get_by_role("form", name="Range")
     before = page.url
-    form.get_by_label(re.compile("from")).fill(text)
-    form.get_by_role("button", name="Show").click()
-    assert "2026-11-30 14:05:00" in form.get_by_label(re.compile("from")).evaluate("field => field.validationMessage")
+    form = page.get_by_role("form", name="Range")
+    form.locator("[name=from]").fill("2020-01-01")
+    typed = form.locator(f"[name={field}]")
+    typed.fill(text)
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert typed.evaluate("field => field.validationMessage") == says
     assert page.url == before
+
+
+def test_an_hour_that_comes_twice_stays_the_one_that_it_was(site, window):
+    second = 1_792_891_800_000  # 2026-10-25, 02:30 in Berlin for the second time
+    site.query("q", late={**OVER_ARRIVAL, "from": second, "to": second + 7_200_000})
+    page = shown(window, "queries/q?part=late")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page).to_have_url(re.compile(f"from={second}&to={second + 7_200_000}"))
 
 
 def test_a_range_that_ends_before_it_begins_is_refused_until_either_time_is_mended(site, window):
@@ -1233,10 +1257,18 @@ def test_the_first_chart_is_on_the_first_screen_of_a_phone_and_actions_are_a_but
     box = chart.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] / 2 < 844, "at least half of it"
-    action = page.get_by_role("button", name="Correct …")
+    action, link = page.get_by_role("button", name="Correct …"), page.get_by_role("button", name="Copy link")
     expect(action).to_be_hidden()
+    expect(link).to_be_hidden()
     page.get_by_role("button", name="Actions and links").click()
     expect(action).to_be_visible()
+    expect(link).to_be_visible()
+    action.click()
+    page.get_by_role("dialog").locator("input[name=from]").fill("2023-11-14 22:00")
+    page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+    page.get_by_role("button", name="Actions and links").click()
+    expect(action).to_be_hidden()
+    expect(page.get_by_role("link", name="See its run")).to_be_visible()
     form = page.get_by_role("form", name="Range")
     expect(form.get_by_label(re.compile("from"))).to_be_hidden()
     form.get_by_role("button", name="Other times").click()
@@ -1252,8 +1284,9 @@ def test_a_phone_shows_ten_cards_until_it_is_asked_for_all(site, browser):
     site.streams(*(stream(f"q{number}") for number in range(12)))
     page = shown(watched, "")
     expect(page.locator("#rows tbody tr:visible")).to_have_count(10)
-    page.get_by_role("button", name="Show all 12").click()
+    page.get_by_role("button", name="Show all 12").press("Enter")
     expect(page.locator("#rows tbody tr:visible")).to_have_count(12)
+    expect(page.locator("#rows .scroll")).to_be_focused()
     with page.expect_response("**/api/streams*"):
         page.clock.run_for(20_000)
     expect(page.locator("#rows tbody tr:visible")).to_have_count(12)

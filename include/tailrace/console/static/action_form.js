@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { plural } from "./format.js";
-import { fromField, moment, timeField, zoneName } from "./time.js";
+import { moment, readField, timeField, zoneName } from "./time.js";
 import { longText } from "./ui.js";
 
 const FIRST = /from|start|begin|since/i;
@@ -81,7 +81,7 @@ export function read(fields, form) {
     const input = form.elements.namedItem(each.name);
     if (each.type === "boolean") conf[each.name] = input.checked;
     else if (input.value.trim() === "") continue;
-    else if (each.type === "datetime") conf[each.name] = new Date(fromField(input.value)).toISOString();
+    else if (each.type === "datetime") conf[each.name] = new Date(readField(input)).toISOString();
     else if (each.type === "integer") conf[each.name] = Number.parseInt(input.value, 10);
     else conf[each.name] = input.value;
   }

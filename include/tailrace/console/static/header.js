@@ -81,7 +81,7 @@ export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
   return h(
     "div",
-    { class: "head" },
+    { class: row.is_unread || row.note ? "head" : "head known" },
     h(
       "div",
       { class: "title" },

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { duration } from "./format.js";
-import { fromField, time, timeField, zoneName } from "./time.js";
+import { readField, time, timeField, zoneName } from "./time.js";
 
 const PRESETS = [
   ["10 min", 600000],
@@ -22,10 +22,9 @@ export function range(context, data, options = {}) {
   const onSubmit = (event) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const start = fromField(form.elements.from.value);
-    const end = fromField(form.elements.to.value);
-    const isReversed = start !== null && end !== null && start >= end;
-    form.elements.to.setCustomValidity(isReversed ? "The end must be after the start" : "");
+    const [start, end] = [readField(form.elements.from), readField(form.elements.to)];
+    if (start !== null && end !== null && start >= end)
+      form.elements.to.setCustomValidity("The end must be after the start");
     if (form.reportValidity()) context.set({ from: start, to: end, before: null });
   };
   const isOpen = Boolean(context.local.isRangeOpen);

@@ -13,8 +13,10 @@ const opened = new Set(); // the captions of the tables of which all cards are s
 
 // Show all cards of a table on a narrow screen.
 function showAll(event, caption) {
+  const region = event.currentTarget.previousElementSibling;
   opened.add(caption);
-  event.currentTarget.previousElementSibling.classList.add("all");
+  region.classList.add("all");
+  region.focus({ preventScroll: true });
   event.currentTarget.remove();
 }
 

@@ -72,32 +72,40 @@ export function zoneSwitch() {
 }
 
 const WRITTEN = /^\s*(\d{4})-(\d\d?)-(\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?)?\s*$/;
+const EXAMPLE = "2026-11-30 14:05:00";
 
 // Return a field for a time, written as all others on the page: browsers' own fields follow their language.
 export function timeField(name, ms) {
-  const check = (event) => {
-    const { value } = event.target;
-    const isWrong = value.trim() !== "" && fromField(value) === null;
-    event.target.setCustomValidity(isWrong ? "Write the time as 2026-11-30 14:05:00" : "");
-  };
+  const text = isTime(ms) ? moment(ms) : "";
   return h("input", {
     type: "text",
     name,
     class: "moment",
     autocomplete: "off",
-    placeholder: "2026-11-30 14:05:00",
-    value: isTime(ms) ? moment(ms) : "",
-    on: { input: check },
+    placeholder: EXAMPLE,
+    value: text,
+    "data-ms": isTime(ms) ? String(ms) : null, // an hour that comes twice has one text for two times
+    "data-text": text,
+    on: { input: (event) => readField(event.target) },
   });
 }
 
-// Read the time in a field, in the chosen zone; null if there is none.
-export function fromField(text) {
-  const found = WRITTEN.exec(text ?? "");
+// Read the time in a field, in the chosen zone; null if there is none. Text that is no time is refused by the form.
+export function readField(input) {
+  const { ms: before, text } = input.dataset;
+  const ms = before && input.value === text ? Number(before) : parse(input.value);
+  const isWrong = ms === null && input.value.trim() !== "";
+  const wrong = WRITTEN.test(input.value) ? `There is no such time in ${zoneName()}` : `Write the time as ${EXAMPLE}`;
+  input.setCustomValidity(isWrong ? wrong : "");
+  return ms;
+}
+
+function parse(text) {
+  const found = WRITTEN.exec(text);
   if (!found) return null;
   const [year, month, day_, hours, minutes, seconds] = found.slice(1, 7).map((part) => Number(part ?? 0));
   const parts = [year, month - 1, day_, hours, minutes, seconds, Number((found[7] ?? "").padEnd(3, "0"))];
   const ms = isUtc() ? Date.UTC(...parts) : new Date(...parts).getTime();
-  const isReal = month >= 1 && month <= 12 && hours < 24 && minutes < 60 && seconds < 60;
-  return isReal && Number(moment(ms).slice(8, 10)) === day_ ? ms : null; // there is no 31st of June
+  const written = `${found[1]}-${two(month)}-${two(day_)} ${two(hours)}:${two(minutes)}:${two(seconds)}`;
+  return moment(ms).slice(0, 19) === written ? ms : null; // there is no 31st of June, and a clock may go forward
 }

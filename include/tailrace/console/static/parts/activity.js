@@ -86,7 +86,7 @@ function show(data, context) {
           ["Backlog", count(newest("rows_left")), "Rows known in the source that no batch has read"],
           ["Behind", duration(newest("behind_ms")), "Wall clock less the arrival time that is committed"],
           ["Pace", times(newest("speed")), "Stream time a second: less than 1 falls behind"],
-          ["Deaths of the driver", count(data.deaths), "Drivers that failed, or ended without a report"],
+          ["Deaths of the driver", count(data.deaths), "Drivers that failed, or ended without a report; those that an earlier release only calls stopped are counted, too"],
         ])
       : null,
     series.at.length ? charts(series) : empty("Nothing is on record in this range: a live driver reports every minute."),

@@ -108,7 +108,9 @@ function show(data, context) {
             data.next
               ? h("button", { type: "button", on: { click: () => context.set({ skip: data.next }) } }, "Older")
               : null,
-            h("span", { class: "hint" }, `${count(skipped + 1)} to ${count(skipped + records.length)}`),
+            records.length
+              ? h("span", { class: "hint" }, `${count(skipped + 1)} to ${count(skipped + records.length)}`)
+              : null,
           )
         : null,
     ),
