@@ -171,7 +171,7 @@ MUTATIONS = (
     Mutation(
         "page: times go to Airflow in UTC",
         "console/static/action_form.js",
-        "conf[each.name] = new Date(fromField(input.value)).toISOString()",
+        "conf[each.name] = new Date(readField(input)).toISOString()",
         "conf[each.name] = `${input.value}Z`",
         (f"{PAGES}::test_an_action_says_what_it_does_sends_its_requests_in_order_and_links_to_its_run",),
     ),
