@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 import airflow_home  # noqa: F401 - before Airflow
 from fake_host import FakeHost
-from tailrace.console import actions_route, last_runs, ledger_links, rights, stream_rows, streams_route
+from tailrace.console import actions_route, dry_runs, last_runs, ledger_links, rights, stream_rows, streams_route
 from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
 from tailrace.orchestration import settings
@@ -41,6 +41,7 @@ def serve(port: int) -> None:
     ledger_links._runs = lambda dag: []
     stream_rows.deploying_since = lambda names: {}
     last_runs._rows = lambda statement: []
+    dry_runs._newest_stored = lambda dag_id, task_id: None
     rights.get_auth_manager = _Allowed
     app.dependency_overrides[security.get_user] = lambda: "somebody"
     root = FastAPI()
