@@ -12,6 +12,7 @@ from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.regular_files import open_regular
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
+_SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape names no character
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 FieldPath = tuple[str, ...]
 
@@ -27,10 +28,9 @@ class YamlFile:
         self.lines: dict[FieldPath, int] = {(): 1}
         self.problems: list[tuple[int, Problem]] = []
         try:
-            self._check_events(text)
-            root = yaml.compose(text, _LOADER)
-        except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two: an escape names no character
-            raise self._explain_syntax(text, _better_known(text, error)) from None
+            root = self._compose(text, _LOADER)
+        except _SYNTAX:
+            root = self._compose_slowly(text)
         if not isinstance(root, yaml.MappingNode):
             raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
         self.data = self._plain_data(root, ())
@@ -53,13 +53,26 @@ class YamlFile:
         if self.problems:
             raise Refused([problem for _, problem in sorted(self.problems, key=lambda entry: entry[0])])
 
-    def _check_events(self, text: str) -> None:
+    def _compose(self, text: str, loader: Any) -> yaml.Node | None:
+        self._check_events(text, loader)
+        root: yaml.Node | None = yaml.compose(text, loader)
+        return root
+
+    def _compose_slowly(self, text: str) -> yaml.Node | None:
+        """Compose what libyaml refuses by PyYAML's own parser: it takes `{column:}`, and says more of what is wrong."""
+        self.problems.clear()
+        try:
+            return self._compose(text, yaml.SafeLoader)
+        except _SYNTAX as error:
+            raise self._explain_syntax(text, error) from None
+
+    def _check_events(self, text: str, loader: Any) -> None:
         """Refuse anchors, aliases, tags, a second document and deep nesting before anything is built from the text.
 
         So a file can't say something else than it shows.
         """
         depth = documents = 0
-        for event in yaml.parse(text, _LOADER):
+        for event in yaml.parse(text, loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             documents += isinstance(event, yaml.DocumentStartEvent)
             line = getattr(event.start_mark, "line", 0) + 1
@@ -98,15 +111,6 @@ class YamlFile:
                 self.lines[*path, key.value] = line
                 section[key.value] = self._plain_data(value, (*path, key.value))
         return section
-
-
-def _better_known(text: str, error: Exception) -> Exception:
-    """Return the error of PyYAML's own parser, which says more than libyaml's; that one's where it finds none."""
-    try:
-        yaml.compose(text, yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError, OverflowError) as found:
-        return found
-    return error
 
 
 def read(path: Path) -> str:

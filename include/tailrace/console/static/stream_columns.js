@@ -51,7 +51,7 @@ export const columns = [
     hint: "Whether the measured error is within the promised one",
     show: (row) => [
       row.is_unread ? h("span", { class: "hint" }, "not looked at yet") : aged(row.facts_age_ms, promiseBadge(row.promise)),
-      row.promise?.detail && row.promise.state !== "kept" // the page of a query has the figures of one that is kept
+      row.promise?.detail && row.promise.state !== "kept"
         ? h("span", { class: "why" }, prose(row.promise.detail, 90))
         : null,
     ],
