@@ -64,7 +64,7 @@ class _Reading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is damaged or unreadable, so that it may be kept."""
+        """True if nothing is damaged or unreadable, so that the facts may be kept."""
         return not (self.facts.damaged or self.facts.is_unreadable or self.lost)
 
     def at(self, now_s: float) -> TableFacts:

@@ -80,7 +80,7 @@ class TableFacts(Shown):
 
     @property
     def has_last_hour(self) -> bool:
-        """Whether something is of the last hour, so that it changes as time passes."""
+        """True if something is of the last hour, so that the facts change as time passes."""
         return bool(self.late_hour or self.quarantined_hour or self.recent)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Where a query is found in Airflow: the path of our pages, its DAGs' names, its XComs. It does not import Airflow."""
+"""Names of a query's pages, DAGs and XComs in Airflow. The module does not import Airflow."""
 
 from __future__ import annotations
 

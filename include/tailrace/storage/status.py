@@ -158,7 +158,7 @@ class Status:
 
     @property
     def knows_its_source(self) -> bool:
-        """Whether the driver knew its source and its totals: not while it starts; if it was cut short, it may not."""
+        """False while the driver starts, and if it was cut short: it may not know its source and its totals then."""
         return self.state != "starting" and self.state not in CUT_SHORT
 
     def unread_rows(self, now_ms: int) -> int | None:

@@ -1274,6 +1274,8 @@ def test_the_first_chart_is_on_the_first_screen_of_a_phone_and_actions_are_a_but
     form.get_by_role("button", name="Other times").click()
     expect(form.get_by_label(re.compile("from"))).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is wider than the screen"
+    page.goto(f"{SITE}{BASE}queries/q?from={NOW}&to={NOW + 1_234}")
+    expect(form.get_by_label(re.compile("from"))).to_be_visible()
     assert watched.unexpected() == []
     watched.context.close()
 

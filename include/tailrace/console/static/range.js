@@ -27,7 +27,8 @@ export function range(context, data, options = {}) {
       form.elements.to.setCustomValidity("The end must be after the start");
     if (form.reportValidity()) context.set({ from: start, to: end, before: null });
   };
-  const isOpen = Boolean(context.local.isRangeOpen);
+  const isPreset = PRESETS.some(([, length]) => Number(params.to) - Number(params.from) === length);
+  const isOpen = context.local.isRangeOpen ?? (isFixed && !isPreset); // no button says which range that is
   const toggle = () => {
     context.local.isRangeOpen = !isOpen;
     context.show();
