@@ -189,9 +189,10 @@ class FactsCache:
             if not self._queue:
                 self._is_reading = False
                 return False
-            kept = self._current(*self._queue.pop(min(self._queue, key=self._looked_s)))
+            home = min(self._queue, key=self._looked_s)
+            is_first, began_s = self._looked_s(home) == -math.inf, time.monotonic()
+            kept = self._current(*self._queue.pop(home))
         if kept.look is not None:
-            is_first, began_s = kept.newest is None, time.monotonic()
             wait([kept.look], _HANGS_S)
             time.sleep(0.0 if is_first else time.monotonic() - began_s)
         return True
