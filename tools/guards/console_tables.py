@@ -151,8 +151,8 @@ MUTATIONS = (
     Mutation(
         "console: those that were looked at longest ago come first",
         "console/facts_cache.py",
-        "self._queue.pop(min(self._queue, key=self._looked_s))",
-        "self._queue.pop(next(iter(self._queue)))",
+        "min(self._queue, key=self._looked_s)",
+        "next(iter(self._queue))",
         (f"{FACTS}::test_no_query_is_passed_over_for_those_that_are_shown",),
     ),
     Mutation(
