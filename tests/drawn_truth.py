@@ -417,6 +417,9 @@ def by_window(query: Drawn, declared: Query, warehouse: Path, streamed: bool) ->
 
 
 def in_ms(value: Any) -> Any:
+    """Return a time, or each time of a list, in ms; other values as they are."""
+    if isinstance(value, list):
+        return [in_ms(each) for each in value]
     return int(value.replace(tzinfo=value.tzinfo or UTC).timestamp() * 1000) if isinstance(value, datetime) else value
 
 

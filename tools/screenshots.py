@@ -94,6 +94,10 @@ def open_changed_answer(page: Page) -> None:
 
 
 def open_dialog(page: Page, title: str) -> None:
+    """Open the form of an action, which on a phone stands behind a button."""
+    others = page.get_by_role("button", name="Actions and links")
+    if others.is_visible():
+        others.click()
     page.get_by_role("button", name=f"{title} …", exact=True).click()
     page.get_by_role("dialog").wait_for()
 
