@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.console.failures import NotFound
+from tailrace.correction.quality import Promise
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import settings
@@ -91,12 +92,15 @@ class Known:
         The kind of each query with a valid file.
     faults : dict of str to str
         The first fault of each query whose file is refused.
+    unpromised : frozenset of str
+        The queries with a valid file whose policy promises nothing.
     """
 
     views: dict[str, QueryView]
     kinds: dict[str, str]
     faults: dict[str, str]
     problems: list[Problem]
+    unpromised: frozenset[str]
 
     @staticmethod
     def read() -> Known:
@@ -108,7 +112,10 @@ class Known:
         names = sorted({*files, *begun(location_of(warehouse))})
         views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in names}
         kinds = {each.query.name: each.query.kind for each in declared}
-        return Known(views, kinds, {name: faults[name] for name in faults.keys() - kinds.keys()}, problems)
+        faults = {name: faults[name] for name in faults.keys() - kinds.keys()}
+        queries = [each.query for each in declared]
+        unpromised = frozenset(query.name for query in queries if not Promise.of_policy(query.policy).is_given)
+        return Known(views, kinds, faults, problems, unpromised)
 
     @staticmethod
     def view(name: str) -> QueryView:

@@ -17,6 +17,7 @@ from tailrace.console.declared_queries import Known
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
+from tailrace.correction.promise_state import NOTHING_PROMISED
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
@@ -32,6 +33,7 @@ _ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
 _WITHOUT_DRIVER = ("not deployed", "drained", "ended", "stopped")
+_NO_PROMISE = ShownPromise(state="unknown", detail=NOTHING_PROMISED, word="none")
 _NUMBERS = ("batches", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
 
 
@@ -56,6 +58,8 @@ class StreamRow(Shown):
         does not count as behind.
     rows_left : int or None
         See `Status.unread_rows`: after a driver's end the source may have ended later.
+    is_promised : bool
+        False if the policy of its file promises nothing.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag
@@ -87,6 +91,7 @@ class StreamRow(Shown):
     filtered: int | None = None
     quarantined: int | None = None
     starts: int | None = None
+    is_promised: bool = True
     promise: ShownPromise | None = None
     late_hour: int | None = None
     uncorrected: int | None = None
@@ -180,6 +185,7 @@ class Hosted:
             file=None if view.file is None else view.file.name,
             state=StreamStateRow(word=state.word, tone=state.tone, why=state.why, since=state.since_ms),
             starts=restarts_lately(seen.restarts_s, time.time()),
+            is_promised=view.name not in known.unpromised,
             note=None if fault == state.why else fault,
             has_page=seen.is_begun or view.file is not None,
         )
@@ -205,6 +211,8 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
     if newer := _newer(row, facts.numbers):
         update |= newer | {"report_age_ms": facts.facts_age_ms}
+    if not row.is_promised and facts.promise is not None and facts.promise.state == "unknown":
+        update["promise"] = _NO_PROMISE
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 

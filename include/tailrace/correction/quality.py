@@ -64,6 +64,11 @@ class Promise:
     accuracy: float | None = None
     of: tuple[str, ...] | None = None
 
+    @property
+    def is_given(self) -> bool:
+        """True if something is promised."""
+        return self.risk is not None or self.accuracy is not None
+
     @staticmethod
     def of_policy(policy: SlackPolicy) -> Promise:
         return Promise(**{name: getattr(policy, name, None) for name in (*PROMISES, "of")})

@@ -1,4 +1,4 @@
-"""The panel `settings`: the query file as deployed and on disk, options, facts over time, and versions."""
+"""The panel `settings`: the query file as deployed and on disk, options, and facts over time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import TABLE, TASKS
-from tailrace.ground.version import __version__
 from tailrace.panels.explanation import explanation
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.pieces import Pieces
@@ -20,7 +18,6 @@ from tailrace.panels.stamped_facts import StampedFact, newest_facts
 from tailrace.query.loading import parse
 from tailrace.query.yaml_file import read as read_text
 from tailrace.storage.deployed import DeployedQuery
-from tailrace.storage.manifest import FORMAT
 
 
 class SettingsRequest(PanelRequest):
@@ -42,24 +39,6 @@ class Part(Shown):
 
     name: str
     text: str
-
-
-class Versions(Shown):
-    """Versions of this tailrace and of the stream's checkpoint; null without one.
-
-    Attributes
-    ----------
-    state, format : int or None
-        The checkpoint's versions of the tasks' states, and of the journal and the tables.
-    current_state, current_format : int
-        The versions that this tailrace writes.
-    """
-
-    tailrace: str
-    state: int | None
-    format: int | None
-    current_state: int
-    current_format: int
 
 
 class SettingsAnswer(PanelAnswer):
@@ -90,7 +69,6 @@ class SettingsAnswer(PanelAnswer):
     explanation: list[Part]
     facts: list[StampedFact]
     facts_total: int
-    versions: Versions
 
 
 def read(view: QueryView, request: SettingsRequest) -> SettingsAnswer:
@@ -110,7 +88,6 @@ def read(view: QueryView, request: SettingsRequest) -> SettingsAnswer:
         explanation=_explanation(view),
         facts=facts,
         facts_total=total,
-        versions=_versions(view),
         damaged=pieces.damaged,
     )
     return answer.model_copy(update={"note": _note(view, deployed, answer)})
@@ -150,17 +127,6 @@ def _facts(view: QueryView, limit: int) -> tuple[list[StampedFact], int]:
         newest, count = newest_facts(view.tables, subject, tick_ms, limit)
         facts, total = facts + newest, total + count
     return sorted(facts, key=lambda fact: (fact.at is not None, fact.at or 0)), total
-
-
-def _versions(view: QueryView) -> Versions:
-    manifest = view.layout.read_manifest()
-    return Versions(
-        tailrace=__version__,
-        state=None if manifest is None else manifest.state,
-        format=None if manifest is None else manifest.format,
-        current_state=STATE_VERSION,
-        current_format=FORMAT,
-    )
 
 
 def _note(view: QueryView, deployed: DeployedQuery | None, answer: SettingsAnswer) -> str | None:

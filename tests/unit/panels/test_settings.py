@@ -1,4 +1,4 @@
-"""The settings as a panel: the deployed copy beside the file, facts with their times, and versions."""
+"""The settings as a panel: the deployed copy beside the file, and facts with their times."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import pytest
 
 from local_driver import Driver
 from shown import shown
-from tailrace import __version__
-from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Damaged
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.settings import PANEL
 from tailrace.query.loading import load
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT
 from warehouse import even, make_stream, propose, write_files
 
 TEXT = """\
@@ -138,15 +135,8 @@ def test_the_newest_facts_are_shown(deployed):
     assert (answer["facts_total"], answer["note"]) == (3, "the newest 2 of 3 facts")
 
 
-def test_versions_of_the_checkpoint_stand_beside_those_of_this_tailrace(deployed, tmp_path):
-    current = {"current_state": STATE_VERSION, "current_format": FORMAT}
-    assert shown(PANEL, deployed)["versions"] == current | {
-        "tailrace": __version__,
-        "state": STATE_VERSION,
-        "format": FORMAT,
-    }
+def test_of_a_stream_that_never_began_the_file_alone_is_known(deployed, tmp_path):
     nothing = shown(PANEL, QueryView(Layout(tmp_path / "readings"), deployed.file))
-    assert nothing["versions"] == current | {"tailrace": __version__, "state": None, "format": None}
     assert (nothing["facts"], nothing["deployed"], nothing["on_disk"]) == ([], None, TEXT)
     assert nothing["note"].startswith("nothing was deployed")
 

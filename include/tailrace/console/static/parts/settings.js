@@ -83,7 +83,6 @@ function show(data) {
   const differences = data.differences ?? [];
   const newest = [...(data.facts ?? [])].reverse(); // the newest first
   const options = pairs(data.options);
-  const versions = pairs(data.versions);
   return [
     section(
       "The query file",
@@ -108,7 +107,6 @@ function show(data) {
       file(data),
     ),
     options.length ? section("Options of the driver", figures(options)) : null,
-    versions.length ? section("Versions", figures(versions)) : null,
     (data.explanation ?? []).length ? section("How the query is run", explanation(data.explanation)) : null,
     section(
       "Facts over time",
