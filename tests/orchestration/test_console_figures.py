@@ -1,144 +1,182 @@
-"""What head and panels say in numbers, held against the tables read plainly, in states in which they went wrong.
-
-A state is a stream that ran in this process: with a backlog, with an adaptive K, drained with new files, corrected,
-killed before its last report, with files that share ticks, or with nothing but rejected records.
-"""
+"""What head and panels say in numbers, held against the tables read plainly, in the states of `console_states`."""
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from local_driver import correct_here
-from panel_stream import BATCH_ROWS, PanelStream, query_over, run_stream
-from tailrace.console.stream_rows import _NUMBERS, StreamRow, StreamStateRow, _not_known, _reported, with_tables
+from console_states import (
+    FIXED,
+    LOST_BATCHES,
+    STATES,
+    StreamInState,
+    bare_row,
+    broken_column,
+    calibrated,
+    corrected,
+    drained,
+    drive,
+    failed_column,
+    finishing,
+    head,
+    idle,
+    is_in,
+    looked_at,
+    plain,
+    proposed,
+    rows_by,
+    run_in,
+    running,
+    source_rows,
+    write_without,
+)
+from panel_stream import PanelStream, query_over
+from tailrace.console.last_runs import LastRun
+from tailrace.console.stream_rows import _NUMBERS, StreamRow, with_runs, with_tables
 from tailrace.console.table_facts import TableFacts
-from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.errors import Refused
 from tailrace.ground.words import counted
-from tailrace.panels import frontier, late, ledger, promise, quarantine
-from tailrace.panels.arrival_range import ArrivalRequest, TimesRequest
+from tailrace.panels import frontier, kind, late, ledger, promise, quarantine
+from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest, TimesRequest
+from tailrace.panels.kinds.request import KindRequest
 from tailrace.panels.promise import PromiseRequest
 from tailrace.panels.quarantine import QuarantineRequest
 from tailrace.storage.status import Status, wall_ms
-from warehouse import even, make_stream, write_files
 
-ADAPTIVE, FIXED = {"policy": "mp_k_slack"}, {"policy": "k_slack", "k": "300 ms"}
 _FAR = {"from": 0}
-
-
-def backlog(directory: Path) -> PanelStream:
-    """One batch took in all files, which arrived years ago."""
-    tuples = make_stream(2_000, seed=7)
-    write_files(tuples, directory / "in", even(2_000, 4))
-    stream = PanelStream(query_over(directory, FIXED), directory / "wh", tuples)
-    stream.driver.run()
-    return stream
-
-
-def adaptive(directory: Path) -> PanelStream:
-    return run_stream(directory, ADAPTIVE, corrects=False)
-
-
-def drained(directory: Path) -> PanelStream:
-    """Files came after the driver's end."""
-    stream = run_stream(directory, FIXED, corrects=False)
-    write_files(make_stream(500, seed=9), directory / "in", even(500, 5), first=50)
-    return stream
-
-
-def corrected(directory: Path) -> PanelStream:
-    """A part was corrected, and then everything, some of it again."""
-    stream = run_stream(directory, FIXED, corrects=False)
-    committed = max(row["committed"] for row in stream.rows("metrics"))
-    correct_here(stream.query, stream.warehouse, CorrectionRange(committed - 20_000, committed - 10_000, arrival=True))
-    correct_here(stream.query, stream.warehouse)
-    correct_here(stream.query, stream.warehouse)
-    return stream
-
-
-def killed(directory: Path) -> PanelStream:
-    """The last report is of a batch before the last one."""
-    stream = run_stream(directory, ADAPTIVE, corrects=False)
-    layout, rows = stream.view.layout, stream.rows("metrics")
-    before = next(row for row in rows if row["batch"] == rows[-1]["batch"] // 2)
-    old = {name: before[name] for name in ("committed", "frontier", "k_ms", "coverage")}
-    replace(Status.read(layout), state="streaming", at_ms=wall_ms() - 120_000, rows=1, **old).write(layout)
-    return stream
-
-
-def partitioned(directory: Path) -> PanelStream:
-    """The files of a partition share ticks."""
-    tuples = make_stream(1_200, seed=5)
-    for number in range(3):
-        write_files(tuples[number * 400 :][:400], directory / "in" / f"day={number}", even(400, 8))
-    stream = PanelStream(query_over(directory, FIXED), directory / "wh", tuples)
-    stream.driver.run(BATCH_ROWS)
-    return stream
-
-
-def rejected(directory: Path) -> PanelStream:
-    """No record has an event time."""
-    write_files(make_stream(7, seed=5), directory / "in", [0, 7])
-    (file,) = (directory / "in").glob("*.parquet")
-    rows = pq.read_table(file)
-    at = rows.schema.get_field_index("event_time")
-    pq.write_table(rows.set_column(at, "event_time", pa.nulls(7, rows.schema.field(at).type)), file)
-    stream = PanelStream(query_over(directory, FIXED), directory / "wh", [])
-    stream.driver.run()
-    return stream
-
-
-STATES = (backlog, adaptive, drained, corrected, killed, partitioned, rejected)
+_TOTALS = (("rows", "metrics"), ("answers", "metrics"), ("quarantined", "segments"), ("filtered", "segments"))
 
 
 @pytest.fixture(scope="module", params=STATES, ids=lambda state: state.__name__)
-def stream(request, tmp_path_factory) -> PanelStream:
-    state: Callable[[Path], PanelStream] = request.param
-    ran = state(tmp_path_factory.mktemp(state.__name__))
-    if state is not killed:  # a driver in this process writes no last report
-        replace(Status.read(ran.view.layout), state="drained", at_ms=wall_ms(), rows_left=0).write(ran.view.layout)
-    return ran
+def stream(request, tmp_path_factory) -> StreamInState:
+    return run_in(request.param, tmp_path_factory)
 
 
-def plain(stream: PanelStream, sql: str) -> Any:
-    """Return the only value of a query over the tables' rows."""
-    with duckdb.connect() as connection:
-        for name in ("metrics", "segments", "late", "results", "quarantine", "corrections", "correction_runs"):
-            if stream.view.tables.has(name):
-                connection.register(name, stream.view.tables.read(name))
-        (row,) = connection.sql(sql).fetchall()
-    return row[0]
-
-
-def newest(stream: PanelStream, column: str) -> Any:
-    return plain(stream, f"SELECT arg_max({column}, batch) FROM metrics")
-
-
-def head(stream: PanelStream) -> StreamRow:
-    reported = Status.read(stream.view.layout)
-    row = StreamRow(name="q", kind=None, file=None, state=StreamStateRow(word="", tone="good", why=None))
-    return with_tables(
-        row.model_copy(update=_reported(reported) | _not_known(reported)), TableFacts.read(stream.view.layout)
-    )
-
-
-def test_the_head_says_what_the_tables_hold(stream):
+def test_the_head_says_what_the_tables_hold_or_held_when_its_driver_reported(stream):
     row = head(stream)
-    for name in ("committed", "frontier", "coverage"):
-        assert getattr(row, name) == newest(stream, name), name
-    assert row.k_ms == (None if row.frontier is None else newest(stream, "k_ms"))
-    for name, table in (("rows", "metrics"), ("answers", "metrics"), ("quarantined", "segments")):
-        assert getattr(row, name) == plain(stream, f"SELECT coalesce(sum({name}), 0)::BIGINT FROM {table}"), name
-    assert row.rows_left is None, "its driver is over, or has reported nothing for long"
+    committed = plain(stream, "SELECT max(batch) + 1 FROM metrics")
+    assert row.batches == committed - (LOST_BATCHES if is_in(stream, running) else 0)
+    for name in ("committed", "frontier", "coverage", "k_ms"):
+        assert getattr(row, name) == plain(
+            stream, f"SELECT any_value({name}) FROM metrics WHERE batch = {row.batches} - 1 AND frontier IS NOT NULL"
+        ), name
+    for name, table in _TOTALS:
+        total = f"SELECT coalesce(sum({name}), 0)::BIGINT FROM {table} WHERE batch < {row.batches}"
+        assert getattr(row, name) == plain(stream, total), name
+    assert row.behind_ms == (None if row.committed is None else stream.now_ms - row.committed)
+    assert row.report_age_ms is not None or row.batches == committed
+
+
+def test_what_is_unread_is_what_the_source_has_beyond_the_segments(stream):
+    """That is known while a driver reads the source, and as far as it can."""
+    row, reported = head(stream), Status.read(stream.view.layout)
+    if not stream.is_driven or is_in(stream, broken_column):
+        assert row.rows_left is None, "nobody knows what its source has"
+        return
+    read = plain(stream, f"SELECT sum(rows)::BIGINT FROM segments WHERE batch < {row.batches}")
+    assert row.rows_left + reported.busy_rows == sum(source_rows(stream).values()) - read
+    files = {path for (path,) in rows_by(stream, "SELECT path FROM segments")}
+    assert (row.rows_left == 0) == (files == source_rows(stream).keys()), "also by files"
+
+
+def test_data_end_where_all_of_the_source_was_read(stream):
+    row, rows = head(stream), source_rows(stream)
+    read = plain(stream, f"SELECT coalesce(sum(rows), 0)::BIGINT FROM segments WHERE batch < {row.batches}")
+    if row.data_ends is not None:
+        assert row.data_ends == row.committed
+        assert sum(rows.values()) == read or is_in(stream, drained), "what came after its driver's end is unknown"
+    if is_in(stream, idle):
+        assert row.data_ends == row.committed
+
+
+def test_data_do_not_end_before_the_last_batch(tmp_path):
+    stream = finishing(tmp_path)
+    row = looked_at(stream, wall_ms())
+    assert (row.rows_left, row.batches, row.data_ends) == (0, 5, None)
+
+
+def test_the_head_counts_what_was_corrected_and_what_was_not(stream):
+    row = head(stream)
+    runs = "correction_runs" if stream.view.tables.has("correction_runs") else "(SELECT 0 AS as_of, 0 LIMIT 0)"
+    covered = f"coalesce((SELECT max(as_of) FROM {runs}), 0)"  # those of these states reach back to the beginning
+    assert row.uncorrected == plain(
+        stream, f"SELECT coalesce(sum(tuples), 0)::BIGINT FROM late WHERE arrived > {covered}"
+    )
+    if not stream.view.tables.has("correction_runs"):
+        assert row.last_correction is None
+        return
+    ((at, late_tuples),) = rows_by(stream, "SELECT max(started_at), arg_max(late, started_at) FROM correction_runs")
+    assert (row.last_correction.at, row.last_correction.late) == (at, late_tuples)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [(running, "running"), (idle, "idle"), (broken_column, "broken"), (failed_column, "stopped"), (drained, "drained")],
+)
+def test_the_head_has_the_state_with_its_time(tmp_path_factory, state, word):
+    stream = run_in(state, tmp_path_factory)
+    row, reported = head(stream), Status.read(stream.view.layout)
+    assert (row.state.word, row.state.tone == "bad") == (word, word in ("broken", "stopped"))
+    assert row.state.since == (reported.since_ms if stream.is_driven else reported.at_ms) <= stream.now_ms
+    assert row.reported_at == reported.at_ms
+    assert row.report_age_ms == (stream.now_ms - reported.at_ms if stream.is_driven else None)
+    if state is broken_column:
+        assert "part-00090.parquet: it has no column 'key'" in row.state.why
+    if state is failed_column:
+        assert "says that it failed" in row.state.why
+
+
+def test_time_alone_changes_nothing_but_ages(tmp_path_factory):
+    stream = run_in(idle, tmp_path_factory)
+    first, ages = head(stream), {"behind_ms", "report_age_ms"}
+    for passed_ms in (1_000, 50_000):
+        later = looked_at(stream, stream.now_ms + passed_ms)
+        assert [getattr(later, name) - getattr(first, name) for name in sorted(ages)] == [passed_ms] * 2
+        assert later.model_dump(exclude=ages) == first.model_dump(exclude=ages)
+    silent = looked_at(stream, stream.now_ms + 3_700_000)
+    assert (silent.rows_left, silent.state.word, silent.report_age_ms) == (None, "stopped", None)
+    assert silent.behind_ms == first.behind_ms + 3_700_000
+    assert [getattr(silent, name) for name in _NUMBERS] == [getattr(first, name) for name in _NUMBERS]
+
+
+def test_the_numbers_of_kept_tables_have_their_age(tmp_path_factory):
+    stream = run_in(failed_column, tmp_path_factory)
+    facts = TableFacts.read(stream.view.layout).model_copy(update={"facts_age_ms": 40_000})
+    row = with_tables(bare_row(stream, stream.now_ms), facts)
+    assert (row.report_age_ms, row.rows) == (40_000, head(stream).rows)
+    unread = bare_row(stream, stream.now_ms)
+    assert {getattr(unread, name) for name in _NUMBERS if name != "batches"} == {None}, "before its tables were read"
+
+
+def test_a_query_that_was_refused_at_once_has_a_failure_and_no_numbers(tmp_path):
+    write_without(tmp_path, "key")
+    stream = PanelStream(query_over(tmp_path, FIXED), tmp_path / "wh", [])
+    with pytest.raises(Refused, match="no column 'key'"):
+        drive(stream)
+    refused = StreamInState(stream.query, stream.warehouse, [], now_ms=wall_ms(), is_driven=False)
+    at, says = refused.now_ms - 5, "no column 'key'"
+    run = LastRun(kind="stream", state="failed", tone="warn", at=at, says=says, page="dags/q")
+    row = with_runs(head(refused), [run])
+    assert row.state.model_dump() == {"word": "deploy failed", "tone": "bad", "why": run.says, "since": run.at}
+    counts = ("late_hour", "uncorrected", "quarantined_hour", "last_correction", "recent", "rows_left", "behind_ms")
+    assert {name: value for name in (*_NUMBERS, *counts) if (value := getattr(row, name)) is not None} == {}
+    for panel in (frontier, late):
+        answer = panel.read(refused.view, ArrivalRequest())
+        assert (answer.note, answer.to) == (NOTHING_YET, None)
+
+
+def test_a_calibrated_k_is_in_force_once_it_is_taken_up(tmp_path_factory):
+    before, after = run_in(proposed, tmp_path_factory), run_in(calibrated, tmp_path_factory)
+    for stream, k_ms in ((before, 60), (after, plain(after, "SELECT k_ms FROM proposals"))):
+        in_force = plain(stream, "SELECT arg_max(k_ms, batch) FROM metrics")
+        assert head(stream).k_ms == frontier.read(stream.view, ArrivalRequest()).k_ms == in_force == k_ms
+        assert kind.read(stream.view, KindRequest()).calibration.k_ms == plain(stream, "SELECT k_ms FROM proposals")
+    assert plain(before, "SELECT k_ms FROM proposals") != 60
 
 
 def test_late_and_rejected_records_of_the_last_hour_are_those_that_were_read_in_it(stream, monkeypatch):
@@ -173,7 +211,8 @@ def test_the_frontier_has_the_k_of_the_newest_batch_and_its_moves(stream, ends):
     if answer.to is None:
         return
     of_batch = [row["k_ms"] for row in sorted(stream.rows("metrics"), key=lambda row: row["batch"]) if not row["task"]]
-    assert answer.k_ms == of_batch[-1] == head(stream).k_ms
+    assert answer.k_ms == of_batch[-1]
+    assert is_in(stream, running) or head(stream).k_ms == of_batch[-1]
     assert answer.k_changes == sum(k != before for before, k in pairwise(of_batch))
 
 
@@ -218,11 +257,14 @@ def test_what_was_rejected_is_counted_by_reason(stream):
 
 
 @pytest.mark.parametrize("table", ["metrics", "segments", "late", "correction_runs", "quality", "results"])
-def test_of_a_damaged_table_no_number_is_another_one(tmp_path, table):
+def test_of_a_damaged_table_no_number_is_another_one(tmp_path, tmp_path_factory, table):
     """What needs it is unknown, or of the last report and as old as that; all else is as before."""
-    stream = corrected(tmp_path)
+    sound = run_in(corrected, tmp_path_factory)
+    shutil.copytree(sound.warehouse, tmp_path / "wh")
+    stream = replace(sound, warehouse=tmp_path / "wh")
     layout = stream.view.layout
-    reported = replace(Status.read(layout), state="streaming", at_ms=wall_ms() - 120_000, batches=1, rows=4, answers=2)
+    at_ms = stream.now_ms - 120_000
+    reported = replace(Status.read(layout), state="streaming", at_ms=at_ms, batches=1, rows=4, answers=2)
     reported.write(layout)
     before = head(stream)
     for file in layout.table(table).glob("**/*.parquet"):

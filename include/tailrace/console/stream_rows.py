@@ -210,7 +210,7 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
         return row
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
     if newer := _newer(row, facts.numbers):
-        update |= newer | {"report_age_ms": facts.facts_age_ms}
+        update |= newer | {"report_age_ms": facts.facts_age_ms, "data_ends": None}  # that was of an earlier batch
     if not row.is_promised and facts.promise is not None and facts.promise.state == "unknown":
         update["promise"] = _NO_PROMISE
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
@@ -255,11 +255,12 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
 
 def _reported(reported: Status) -> dict[str, Any]:
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
-    data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
+    knows_all = bool(reported.rows_left) or reported.problem is None  # otherwise a problem may hide rows of the source
+    is_read = reported.rows_left == 0 and reported.busy_ms is None and knows_all
     numbers = _progress({name: getattr(reported, name) for name in _NUMBERS})
     return numbers | {
-        "rows_left": reported.unread_rows(wall_ms()),
-        "data_ends": data_ends,
+        "rows_left": reported.unread_rows(wall_ms()) if knows_all else None,
+        "data_ends": reported.committed if is_read and (old_ms or 0) > _LONG_AGO_MS else None,
         "reported_at": reported.at_ms,
     }
 

@@ -15,7 +15,7 @@ function palette(host) {
     probe.style.setProperty("color", `var(--${name})`);
     return getComputedStyle(probe).color;
   };
-  const names = ["ink", "soft", "line", "good", "warn", "bad", "idle", "focus", "band"];
+  const names = ["ink", "soft", "line", "good", "warn", "bad", "idle", "focus", "band", "sheet"];
   const colours = Object.fromEntries(names.map((name) => [name, read(name)]));
   probe.remove();
   return colours;
@@ -117,7 +117,13 @@ function drawAbove(plot, spec, colours) {
     ctx.stroke();
     ctx.textAlign = "right";
     ctx.textBaseline = y - top > 16 * unit ? "bottom" : "top";
-    ctx.fillText(line.label ?? "", left + width - 2 * unit, y + (ctx.textBaseline === "top" ? 3 : -2) * unit);
+    const place = [line.label ?? "", left + width - 2 * unit, y + (ctx.textBaseline === "top" ? 3 : -2) * unit];
+    ctx.setLineDash([]);
+    ctx.strokeStyle = colours.sheet; // data behind a label do not cross its letters
+    ctx.lineWidth = 4 * unit;
+    ctx.strokeText(...place);
+    ctx.lineWidth = unit;
+    ctx.fillText(...place);
   }
   ctx.setLineDash([2 * unit, 2 * unit]);
   let free = -Infinity;
