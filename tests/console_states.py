@@ -224,6 +224,7 @@ def write_without(directory: Path, column: str) -> None:
     write_files(make_stream(90, seed=3), directory / "new", [0, 90], first=90)
     (file,) = (directory / "new").iterdir()
     pq.write_table(pq.read_table(file).drop_columns([column]), file)
+    (directory / "in").mkdir(exist_ok=True)
     file.rename(directory / "in" / file.name)
 
 
