@@ -299,7 +299,7 @@ def _clock_at(now_ms: int) -> Iterator[None]:
 def bare_row(stream: PanelStream, now_ms: int) -> StreamRow:
     """Return the row of a stream before its tables were read; no driver host knows its driver."""
     with _clock_at(now_ms):
-        known = Known(views={}, kinds={}, faults={}, problems=[])
+        known = Known(views={}, kinds={}, faults={}, problems=[], unpromised=frozenset())
         return Hosted(FakeHost(), [])._row(stream.view, known, None)
 
 

@@ -173,7 +173,7 @@ def test_a_query_that_was_refused_at_once_has_a_failure_and_no_numbers(tmp_path)
     with pytest.raises(Refused, match="no column 'key'"):
         drive(stream)
     refused = StreamInState(stream.query, stream.warehouse, [], now_ms=wall_ms(), is_driven=False)
-    at, says = refused.now_ms - 5, "no column 'key'"
+    at, says = refused.now_ms, "no column 'key'"
     run = LastRun(kind="stream", state="failed", tone="warn", at=at, says=says, page="dags/q")
     row = with_runs(head(refused), [run])
     assert row.state.model_dump() == {"word": "deploy failed", "tone": "bad", "why": run.says, "since": run.at}
