@@ -121,6 +121,18 @@ class DemoQuery:
         """
         self._show_corrections("scheduled", partial(self._require_no_failure, run))
 
+    def await_scheduled_calibration(self) -> None:
+        """Wait until the calibration has ended that Airflow starts when its DAG is unpaused.
+
+        It proposes nothing if the stream has not begun.
+        """
+
+        def is_over() -> bool:
+            states = self._states(f"dags/calibrate_{self.name}/dagRuns", "dag_runs", run_type="scheduled")
+            return bool(states) and set(states) <= set(_FINAL_STATES)
+
+        self._wait_until(is_over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
+
     def backfill(self, start: str, end: str) -> None:
         """Correct the intervals of arrival between two times of the query's schedule, by an Airflow backfill."""
         arguments = ("backfill", "create", "--dag-id", f"correct_{self.name}", "--from-date", start, "--to-date", end)
