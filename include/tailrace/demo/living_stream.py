@@ -20,7 +20,7 @@ from tailrace.terminal.screen import err, plain
 PAYMENTS, LARGEST = (Path(__file__).with_name(f"{name}_payments.yaml") for name in ("card", "largest"))
 
 LIVING = (PAYMENTS, LARGEST)
-"""The queries that read the payments: the promise of the first one is kept, that of the second is broken at first."""
+"""The queries of the payments: the first one keeps its promise, the second breaks its own until it is calibrated."""
 
 EVERY_MS = 3_000
 """The time from one file to the next; a driver's batch takes some tenths of a second of a core."""

@@ -39,8 +39,8 @@ Look here, as user [bold]{USER}[/] with password [bold]{airflow.password}[/]
   {pages}/queries/{payments.name}?part=promise
     what is promised and what was measured; what comes late is corrected every five minutes
   {pages}/queries/{largest.name}?part=promise
-    this promise is broken, as no window waits: press Calibrate…, and then Accept K = …
-    the stream then waits for late payments, and after its next corrections the promise is kept
+    this promise is broken, as no window waits for late payments: press Calibrate …, then Accept K = …
+    the stream takes that K up, and after one or two corrections the promise is kept
   {pages}/queries/{payments.name}?part=quarantine
     the payments that were rejected, and the line of the query file that would take them
 {answer}{topics}In Airflow: mark the run of a DAG stream_… as a success, and its stream drains
