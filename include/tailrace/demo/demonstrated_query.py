@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -112,14 +112,26 @@ class DemoQuery:
         return self.api.trigger(f"stream_{self.name}", conf)
 
     def await_scheduled_correction(self, run: str) -> None:
-        """Wait until the correction by schedule has ended, which Airflow starts when its DAG is unpaused.
+        """Wait until a correction by schedule has ended; Airflow starts the first one when its DAG is unpaused.
 
         Parameters
         ----------
         run : str
             The stream's run: without its stream no correction comes to its end.
         """
-        self._show_corrections("scheduled", partial(self._require_no_failure, run))
+        self._show_corrections("scheduled", partial(self._require_no_failure, run), enough=any)
+
+    def await_scheduled_calibration(self) -> None:
+        """Wait until the calibration has ended that Airflow starts when its DAG is unpaused.
+
+        It proposes nothing if the stream has not begun.
+        """
+
+        def is_over() -> bool:
+            states = self._states(f"dags/calibrate_{self.name}/dagRuns", "dag_runs", run_type="scheduled")
+            return bool(states) and set(states) <= set(_FINAL_STATES)
+
+        self._wait_until(is_over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
 
     def backfill(self, start: str, end: str) -> None:
         """Correct the intervals of arrival between two times of the query's schedule, by an Airflow backfill."""
@@ -180,8 +192,16 @@ class DemoQuery:
         if "failed" in states:
             raise RuntimeError(f"stream_{self.name} failed; the logs are in {self.airflow.directory}/logs")
 
-    def _show_corrections(self, run_type: str, check: Callable[[], None] = lambda: None) -> None:
-        """Print the states of the corrections of a run type until all are over; `check` raises why none would be."""
+    def _show_corrections(
+        self,
+        run_type: str,
+        check: Callable[[], None] = lambda: None,
+        enough: Callable[[Iterable[bool]], bool] = all,
+    ) -> None:
+        """Print the states of the corrections of a run type until all, or any, are over.
+
+        `check` raises why none would be.
+        """
         last_states: Counter[str] = Counter()
 
         def is_over() -> bool:
@@ -191,7 +211,7 @@ class DemoQuery:
             if states != last_states:
                 last_states = states
                 screen.err.print("  ".join(f"{count} {state}" for state, count in sorted(states.items())))
-            return bool(states) and all(state in _FINAL_STATES for state in states)
+            return bool(states) and enough(state in _FINAL_STATES for state in states)
 
         self._wait_until(is_over, f"the corrections of {self.name} did not come to their end", self.airflow.directory)
         if last_states["failed"]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from tailrace.demo.living_stream import PAYMENTS
+from tailrace.demo.living_stream import LIVING, PAYMENTS
 from tailrace.generators.delays import delay_model
 from tailrace.generators.fixes import SCHEMA
 from tailrace.generators.frame_histograms import darken
@@ -143,8 +143,9 @@ def sent_files(home: Path, file: Path) -> Path:
 def declare(home: Path, files: list[Path], servers: str = "") -> list[Path]:
     """Copy queries into a directory `home/queries`, and what some of them read into `home/data`.
 
-    That are the streams, which are generated, and the dimension table, which may then be changed. What `PAYMENTS`
-    reads is not written: a `LivingStream` does that as time passes. What `METERS` reads is written for a `Sending`.
+    That are the streams, which are generated, and the dimension table, which may then be changed. What the
+    queries of `LIVING` read is not written: a `LivingStream` does that as time passes. What `METERS` reads is written
+    for a `Sending`.
 
     Parameters
     ----------
@@ -165,8 +166,8 @@ def declare(home: Path, files: list[Path], servers: str = "") -> list[Path]:
         if made:
             for name, table in zip(query.streams, made.tables(list(query.streams)), strict=True):
                 write(table, data / name, made.files)
-        if made or file == PAYMENTS:
-            sources = {name: data / name for name in sources}
+        if made or file in LIVING:
+            sources = {name: (home / GROWING if file in LIVING else data) / name for name in sources}
         values: dict[Field, str] = {("streams", name, "source", "path"): str(path) for name, path in sources.items()}
         if query.table is not None:
             values["spatial_join", "table", "path"] = str(shutil.copy(query.table.place.file, data))

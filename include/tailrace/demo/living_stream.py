@@ -17,7 +17,10 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.json_rows import json_rows
 from tailrace.terminal.screen import err, plain
 
-PAYMENTS = Path(__file__).with_name("card_payments.yaml")
+PAYMENTS, LARGEST = (Path(__file__).with_name(f"{name}_payments.yaml") for name in ("card", "largest"))
+
+LIVING = (PAYMENTS, LARGEST)
+"""The queries of the payments: the first one keeps its promise, the second breaks its own until it is calibrated."""
 
 EVERY_MS = 3_000
 """The time from one file to the next; a driver's batch takes some tenths of a second of a core."""
@@ -26,7 +29,7 @@ HOURS = 3
 """The length of the stream, so that a forgotten demonstration stops growing."""
 
 INTERVAL_MS = 300_000
-"""The time between scheduled corrections, as in `card_payments.yaml`."""
+"""The time between scheduled corrections, as in the files of `LIVING`."""
 
 _RATE = 40  # payments a second
 _COUNTRIES = "Austria", "France", "Germany", "Italy", "Spain"

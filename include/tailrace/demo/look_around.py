@@ -15,8 +15,9 @@ from tailrace.panels.query_view import QueryView
 from tailrace.terminal.screen import out, plain
 
 
-def look_around(flights: DemoQuery, payments: DemoQuery, others: Sequence[DemoQuery] = ()) -> None:
-    """Print the things to see and where, and wait for Ctrl-C."""
+def look_around(flights: DemoQuery, living: Sequence[DemoQuery], others: Sequence[DemoQuery] = ()) -> None:
+    """Print the things to see and where, and wait for Ctrl-C; `living` are the queries of `LIVING`."""
+    payments, largest = living
     airflow, home = flights.airflow, flights.home
     pages = f"{airflow.url}{PAGES}"
     changed = changed_answer(QueryView(flights.layout, home / "queries" / f"{flights.name}.yaml"))
@@ -37,6 +38,9 @@ Look here, as user [bold]{USER}[/] with password [bold]{airflow.password}[/]
     all streams; payments go on while you look, for {counted(HOURS, "hour")} at most
   {pages}/queries/{payments.name}?part=promise
     what is promised and what was measured; what comes late is corrected every five minutes
+  {pages}/queries/{largest.name}?part=promise
+    this promise is broken, as no window waits for late payments: press Calibrate …, then Accept K = …
+    the stream takes that K up, and after one or two corrections the promise is kept
   {pages}/queries/{payments.name}?part=quarantine
     the payments that were rejected, and the line of the query file that would take them
 {answer}{topics}In Airflow: mark the run of a DAG stream_… as a success, and its stream drains

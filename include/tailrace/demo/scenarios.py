@@ -39,8 +39,7 @@ def game2(demo_query: DemoQuery, echo: Echo) -> tuple[str, bool]:
 
 
 def payments(demo_query: DemoQuery) -> str:
-    """Let the living stream begin, and return its run's id; it continues beside all others."""
-    demo_query.unpause()
+    """Deploy a query of the living stream, and return its run's id; it continues beside all others."""
     return demo_query.deploy({"batch_rows": 1000, "driver_memory": "1g"})  # a point of its charts every 25 s of backlog
 
 

@@ -1,10 +1,10 @@
 """The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
-every answer is compared with the truth. Beside it a stream goes on for as long as people look, unless the demonstration
-ends by itself. On request there are other streams: one whose corrections start by themselves
-while it goes on, two of top-k queries, of which one is calibrated while it goes on, a join of two films, two joins
-of taxis: with the districts of Beijing, and with one another; and one between two topics of a Kafka broker.
+every answer is compared with the truth. Beside it two queries of one stream go on for as long as people look, unless
+the demonstration ends by itself. On request there are other streams: one whose corrections start by themselves while it
+goes on, two of top-k queries, of which one is calibrated while it goes on, a join of two films, two joins of taxis:
+with the districts of Beijing, and with one another; and one between two topics of a Kafka broker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 from tailrace.bench.kafka.broker import kill_broker
@@ -32,7 +31,7 @@ from tailrace.demo.generated_data import (
     sent_files,
 )
 from tailrace.demo.inventory import Inventory
-from tailrace.demo.living_stream import PAYMENTS, LivingStream, first_payment_ms
+from tailrace.demo.living_stream import LIVING, LivingStream, first_payment_ms
 from tailrace.demo.look_around import look_around
 from tailrace.demo.spatial_map import draw
 from tailrace.demo.topics import Topics
@@ -138,12 +137,12 @@ def _demonstrate(
     home: Path, runners: dict[Path, Runner], bounded: bool, spatial: bool, start_s: float, cluster: bool
 ) -> bool:
     """Run the demonstration in a directory that it holds."""
-    queries = [*runners, *([] if bounded else [PAYMENTS])]
+    queries = [*runners, *([] if bounded else LIVING)]
     copied = queries if len(queries) > 1 else []
     kafka = METERS in runners
     parts = {MAP: spatial, CLUSTER: cluster, BROKER: kafka}
     inventory = _start_afresh(home, queries, places(copied), [folder for folder, wanted in parts.items() if wanted])
-    echo = _Steps(2 * len(runners) + 2 + spatial + (not bounded))
+    echo = _Steps(2 * len(runners) + 2 + spatial + len(queries) - len(runners))
     started = ["Airflow", *(["a Spark cluster"] if cluster else []), *(["a Kafka broker"] if kafka else [])]
     echo(f"starting {', '.join(started)} and the driver host")
     with ExitStack() as running:
@@ -160,9 +159,9 @@ def _demonstrate(
         screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
         sent = {METERS.name: sent_files(home, METERS)}
         demo_queries = [DemoQuery(load(file), home, airflow, airflow.api(), sent.get(file.name)) for file in files]
-        living = None if bounded else _Living(demo_queries[-1], running)
+        living = None if bounded else _Living(demo_queries[len(runners) :], running)
         if living is not None:
-            runners = runners | {FLIGHTS: partial(scenarios.flights, begun=living.begin)}
+            runners = runners | {FLIGHTS: living.beside_flights}
         outcomes = [
             runner(demo_query, echo) for demo_query, runner in zip(demo_queries, runners.values(), strict=False)
         ]
@@ -172,27 +171,46 @@ def _demonstrate(
             screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
             inventory.complete([MAP])
         if living is not None:
-            echo(f"[bold]correct_{living.demo_query.name}[/]: late payments, by its schedule, while others come")
-            living.demo_query.await_scheduled_correction(living.run)
-            look_around(demo_queries[0], living.demo_query, demo_queries[1:-1])
+            living.await_corrections(echo)
+            look_around(demo_queries[0], living.demo_queries, demo_queries[1 : len(runners)])
         for demo_query, (run, _) in zip(demo_queries, outcomes, strict=True):
             demo_query.drain(run)
         return all(right for _, right in outcomes)
 
 
 class _Living:
-    """The query whose stream continues beside the others, until `running` ends."""
+    """The queries of `LIVING`, which read the same payments beside the others, until `running` ends.
 
-    def __init__(self, demo_query: DemoQuery, running: ExitStack) -> None:
-        self.demo_query, self._running, self.run = demo_query, running, ""
+    Their drivers start one after the other, as several starts at once take longer.
+    """
 
-    def begin(self) -> None:
-        """Start the payments, and deploy their stream after another driver has started.
+    def __init__(self, demo_queries: list[DemoQuery], running: ExitStack) -> None:
+        self.demo_queries, self._running, self._runs = demo_queries, running, list[str]()
 
-        Two starts at once take longer.
+    def beside_flights(self, flights: DemoQuery, echo: scenarios.Echo) -> tuple[str, bool]:
+        """Run the flights. Deploy the first query beside them, and the others after them."""
+        outcome = scenarios.flights(flights, echo, begun=self._begin)
+        for demo_query in self.demo_queries[1:]:
+            demo_query.await_scheduled_calibration()  # later it would mend the promise that is to be seen broken
+            self._runs.append(scenarios.payments(demo_query))
+        return outcome
+
+    def await_corrections(self, echo: scenarios.Echo) -> None:
+        """Wait for the first correction of each query."""
+        for demo_query, run in zip(self.demo_queries, self._runs, strict=True):
+            echo(f"[bold]correct_{demo_query.name}[/]: late payments, by its schedule, while others come")
+            demo_query.await_scheduled_correction(run)
+
+    def _begin(self) -> None:
+        """Start the payments, and deploy the first query.
+
+        All are unpaused at once, so that each has a correction of the first interval.
         """
-        self._running.enter_context(LivingStream(self.demo_query.query.stream[1].path, first_payment_ms()))
-        self.run = scenarios.payments(self.demo_query)
+        first = self.demo_queries[0]
+        self._running.enter_context(LivingStream(first.query.stream[1].path, first_payment_ms()))
+        for demo_query in self.demo_queries:
+            demo_query.unpause()
+        self._runs.append(scenarios.payments(first))
 
 
 class _Steps:
@@ -236,7 +254,7 @@ def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[s
     EmbeddedCluster(home / CLUSTER).stop()
     kill_broker(home / BROKER)
     cleared = set(inventory.clear())
-    past = [file.stem for file in (*QUERIES, PAYMENTS) if _tables(file) in cleared]
+    past = [file.stem for file in (*QUERIES, *LIVING) if _tables(file) in cleared]
     if past:
         forget_dags(airflow, [f"{kind}_{name}" for name in past for kind in DAG_KINDS])
     inventory.begin(written)

@@ -79,9 +79,15 @@ def test_a_failed_correction_is_an_error(demo_query):
 
 
 def test_the_scheduled_correction_of_a_living_stream_is_waited_for(demo_query):
-    demonstration = demo_query(scheduled=[["queued"], ["success"]])
+    demonstration = demo_query(scheduled=[["queued"], ["success", "running"]])
     demonstration.await_scheduled_correction(demonstration.deploy({"batch_rows": 10}))
-    assert demonstration.api.asked == ["dags/stream_flights/dagRuns", "scheduled queued", "scheduled success"]
+    assert demonstration.api.asked == ["dags/stream_flights/dagRuns", "scheduled queued", "scheduled success running"]
+
+
+def test_the_calibration_that_comes_with_unpausing_is_waited_for_whatever_it_finds(demo_query):
+    demonstration = demo_query(scheduled=[[], ["queued"], ["running"], ["failed"], ["success"]])
+    demonstration.await_scheduled_calibration()
+    assert demonstration.api.asked == ["scheduled", "scheduled queued", "scheduled running", "scheduled failed"]
 
 
 def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_query, monkeypatch):

@@ -23,7 +23,7 @@ from tailrace.demo.generated_data import (
     Fleets,
     declare,
 )
-from tailrace.demo.living_stream import PAYMENTS
+from tailrace.demo.living_stream import LIVING
 from tailrace.generators.delays import epoch_ms
 from tailrace.generators.sample_districts import district_file
 from tailrace.ground.duration import ms
@@ -125,5 +125,5 @@ def test_a_third_of_the_stream_is_enough_for_a_calibration():
 def test_without_flags_the_demonstration_declares_the_flights_query_alone():
     assert [file.name for file in FLIGHTS.parent.iterdir()] == ["flights.yaml"]
     assert {path.name for path in Path(generated_data.__file__).parent.glob("*.yaml")} == {
-        f.name for f in (COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, METERS, PAYMENTS, TRADES)
+        f.name for f in (COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, METERS, TRADES, *LIVING)
     }

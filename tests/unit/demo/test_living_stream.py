@@ -11,11 +11,21 @@ from types import SimpleNamespace
 import pytest
 
 from local_driver import NOW, Driver, correct_here
+from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.promise_state import PromiseState
 from tailrace.demo import living_stream
 from tailrace.demo.changed_answer import changed_answer
 from tailrace.demo.generated_data import GAME2, METERS, declare
-from tailrace.demo.living_stream import EVERY_MS, INTERVAL_MS, PAYMENTS, LivingStream, first_payment_ms, payments
+from tailrace.demo.living_stream import (
+    EVERY_MS,
+    INTERVAL_MS,
+    LARGEST,
+    LIVING,
+    PAYMENTS,
+    LivingStream,
+    first_payment_ms,
+    payments,
+)
 from tailrace.demo.look_around import look_around
 from tailrace.panels import answer, ledger, promise, quarantine
 from tailrace.panels.answer import AnswerRequest, OneAnswer
@@ -24,6 +34,8 @@ from tailrace.panels.promise import PromiseRequest
 from tailrace.panels.quarantine import QuarantineRequest
 from tailrace.panels.query_view import QueryView
 from tailrace.query.loading import load
+from tailrace.query.query import Query
+from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 
 MINUTES, SIZE_MS, SLIDE_MS = 6, 10_000, 500
@@ -38,15 +50,23 @@ def records(directory: Path) -> list[dict]:
 def streamed(tmp_path_factory):
     """The query over six minutes of payments, streamed in this process and corrected."""
     home = tmp_path_factory.mktemp("payments")
-    query_file = declare(home, [PAYMENTS])[0]
+    return stream_and_correct(home, PAYMENTS), home
+
+
+def stream_and_correct(home: Path, file: Path) -> QueryView:
+    query_file = declare(home, [file])[0]
     query = load(query_file)
     stream = LivingStream(query.stream[1].path, START_MS, hours=1)
     stream.directory.mkdir(parents=True)
     stream.write_until(NOW)
-    driver = Driver(query, home / "tables")
+    return QueryView(run_and_correct(query, home / "tables"), query_file)
+
+
+def run_and_correct(query: Query, tables: Path) -> Layout:
+    driver = Driver(query, tables)
     driver.run(batch_rows=1000)
-    correct_here(query, home / "tables")
-    return QueryView(driver.layout, query_file), home
+    correct_here(query, tables)
+    return driver.layout
 
 
 def test_a_file_comes_once_its_time_has_passed_and_each_payment_comes_once(tmp_path):
@@ -91,7 +111,7 @@ def test_where_a_file_cannot_be_written_it_comes_later_and_that_is_said_once(tmp
 
 
 def test_the_stream_begins_with_the_newest_interval_of_corrections_that_is_over(monkeypatch):
-    assert load(PAYMENTS).correction.schedule == "*/5 * * * *"
+    assert {load(file).correction.schedule for file in LIVING} == {"*/5 * * * *"}
     monkeypatch.setattr(living_stream, "_now_ms", lambda: 10 * INTERVAL_MS + 1)
     assert first_payment_ms() == 9 * INTERVAL_MS
 
@@ -106,6 +126,17 @@ def test_the_pages_have_a_measured_promise_late_payments_and_no_gap(streamed):
     assert shown.right.streamed < shown.right.corrected == 1
     assert len(set(view.tables.read("results", ["k_ms"])["k_ms"].to_pylist())) > 10
     assert ledger.read(view, TimesRequest()).gaps == []
+
+
+@pytest.mark.needs("long")
+def test_the_promise_of_the_largest_payments_is_broken_until_the_wait_is_what_a_calibration_finds(tmp_path):
+    view = stream_and_correct(tmp_path, LARGEST)
+    assert promise.read(view, PromiseRequest()).word == "broken"
+    report = calibrate(view.query, tmp_path / "tables", dry_run=True)
+    assert report.next_interval.k_ms > 5 * report.determination.promise_ms, "a wait that keeps it with a margin"
+    waiting = view.query.policy.waiting(report.next_interval.k_ms)
+    mended = view.query.model_copy(update={"disorder": view.query.disorder.model_copy(update={"policy": waiting})})
+    assert PromiseState.read(run_and_correct(mended, tmp_path / "mended")).state == "kept"
 
 
 def test_a_comma_for_a_point_is_in_quarantine_with_the_line_that_would_take_it(streamed):
@@ -163,13 +194,17 @@ def test_the_last_lines_have_the_pages_the_password_and_the_answer_that_changed(
     monkeypatch.setattr("tailrace.demo.look_around.time", interrupted)  # other threads go on sleeping
     with pytest.raises(KeyboardInterrupt):
         look_around(
-            demo_query, demo_query, [SimpleNamespace(query=load(file), name=file.stem) for file in (METERS, GAME2)]
+            demo_query,
+            [demo_query, SimpleNamespace(name="largest_payments")],
+            [SimpleNamespace(query=load(file), name=file.stem) for file in (METERS, GAME2)],
         )
     lines = capsys.readouterr().out.splitlines()
     found, pages = changed_answer(view), "http://127.0.0.1:1/tailrace"
     assert "user admin with password secret" in lines[1]
-    for address in ("/", "/queries/card_payments?part=promise", "/queries/card_payments?part=quarantine"):
-        assert f"  {pages}{address}" in lines
+    queries = ("card_payments?part=promise", "largest_payments?part=promise", "card_payments?part=quarantine")
+    assert lines[2] == f"  {pages}/", "the first page is the one with all streams"
+    for query in queries:
+        assert f"  {pages}/queries/{query}" in lines
     place = lines.index(f"  {pages}/queries/card_payments?part=answer&id={found.id}")
     assert lines[place + 1] == f"    {found.text}"
     topics = [line for line in lines if " topic " in line]

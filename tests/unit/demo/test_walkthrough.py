@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tailrace.demo import walkthrough
+from tailrace.demo import scenarios, walkthrough
 from tailrace.demo.generated_data import GAME2, GROWING, declare, finished_places, places
 from tailrace.demo.inventory import Inventory
-from tailrace.demo.living_stream import PAYMENTS
-from tailrace.demo.walkthrough import FLIGHTS, _start_afresh, demonstrate
+from tailrace.demo.living_stream import LARGEST, LIVING, PAYMENTS
+from tailrace.demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.held_directory import held_directory
+from tailrace.query.loading import load
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,13 +59,52 @@ def test_nothing_is_stopped_or_removed_where_a_place_is_taken(tmp_path, forgotte
 
 
 def test_payments_that_came_after_the_start_do_not_keep_the_next_demonstration_away(tmp_path, forgotten):
-    inventory = _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
-    declare(tmp_path, [PAYMENTS])
-    inventory.complete(finished_places([PAYMENTS]))
-    put(tmp_path / GROWING / "payments" / "part-00000.json", tmp_path / "tables" / "card_payments" / "log")
-    _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
-    assert not (tmp_path / GROWING).exists()
-    assert "correct_card_payments" in forgotten
+    living, tables = list(LIVING), [tmp_path / "tables" / file.stem for file in LIVING]
+    inventory = _start_afresh(tmp_path, living, places(living), [])
+    declare(tmp_path, living)
+    inventory.complete(finished_places(living))
+    put(tmp_path / GROWING / "payments" / "part-00000.json", *(table / "log" for table in tables))
+    _start_afresh(tmp_path, living, places(living), [])
+    assert not any(path.exists() for path in (tmp_path / GROWING, *tables))
+    assert {"correct_card_payments", "correct_largest_payments"} <= set(forgotten)
+
+
+def test_the_queries_of_the_payments_read_the_same_files_which_nobody_writes_but_the_living_stream(tmp_path):
+    queries = [load(file) for file in declare(tmp_path, list(LIVING))]
+    assert [query.stream[1].path for query in queries] == [tmp_path / GROWING / "payments"] * 2
+    assert [path.name for path in tmp_path.iterdir()] == ["queries"]
+
+
+def test_each_query_of_the_payments_starts_after_the_one_before_it_and_none_is_calibrated_by_itself(
+    tmp_path, monkeypatch
+):
+    done = []
+    monkeypatch.setattr(scenarios, "flights", lambda *_, begun: (begun(), done.append("flights")))
+    monkeypatch.setattr(scenarios, "payments", lambda query: done.append(f"deploy {query.name}") or query.name)
+
+    def stub(file: Path) -> SimpleNamespace:
+        def note(step: str) -> Callable[..., None]:
+            return lambda *run: done.append(" ".join([step, file.stem, *run]))
+
+        steps = ("unpause", "await_scheduled_calibration", "await_scheduled_correction")
+        stream = {1: SimpleNamespace(path=tmp_path / GROWING)}
+        query = SimpleNamespace(stream=stream)
+        return SimpleNamespace(name=file.stem, query=query, **{step: note(step) for step in steps})
+
+    with ExitStack() as running:
+        living = _Living([stub(PAYMENTS), stub(LARGEST)], running)
+        living.beside_flights(None, None)
+        living.await_corrections(lambda _: None)
+    assert done == [
+        "unpause card_payments",
+        "unpause largest_payments",
+        "deploy card_payments",
+        "flights",
+        "await_scheduled_calibration largest_payments",
+        "deploy largest_payments",
+        "await_scheduled_correction card_payments card_payments",
+        "await_scheduled_correction largest_payments largest_payments",
+    ]
 
 
 def test_a_query_file_that_somebody_changed_keeps_the_next_demonstration_away(tmp_path, forgotten):
