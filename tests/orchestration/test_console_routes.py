@@ -12,7 +12,8 @@ from airflow.models import DagModel
 from starlette.testclient import TestClient
 
 from airflow_database import AirflowDatabase
-from fake_host import QUERY, declare, write_status
+from fake_host import QUERY as TEXT
+from fake_host import declare, write_status
 from late_tables import SCHEMA, LateTables
 from tailrace.console import actions_route, dry_runs, facts_cache, last_runs, pages, rights, stream_rows, streams_route
 from tailrace.console.airflow_dags import KnownDag
@@ -537,7 +538,7 @@ def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
 
 
 def test_what_promises_nothing_has_no_promise_also_before_anything_is_measured(client, place):
-    promised = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.05}}")
+    promised = TEXT.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.05}}")
     declare(place / "queries", "promised", promised)
     words = {row["name"]: row["promise"]["word"] for row in settled(client)["queries"]}
     assert words == {"readings": "none", "promised": "unknown"}

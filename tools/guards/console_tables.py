@@ -7,6 +7,8 @@ from guards.shared_tests import CONSOLE_ROUTES
 
 CACHE = "tests/orchestration/test_console_cache.py"
 FACTS = "tests/orchestration/test_console_facts.py"
+ROUTES = "tests/orchestration/test_console_routes.py"
+FIGURES = "tests/orchestration/test_console_figures.py"
 
 MUTATIONS = (
     Mutation(
@@ -87,7 +89,7 @@ MUTATIONS = (
         "console/stream_rows.py",
         'if numbers.get("batches", 0) <= (row.batches or 0):',
         "if True:",
-        ("tests/orchestration/test_console_figures.py::test_the_head_says_what_the_tables_hold",),
+        (f"{FIGURES}::test_the_head_says_what_the_tables_hold_or_held_when_its_driver_reported",),
     ),
     Mutation(
         "console: a driver that reports is newer than the tables as they were read",
@@ -113,9 +115,37 @@ MUTATIONS = (
     Mutation(
         "console: numbers of the tables have the tables' age",
         "console/stream_rows.py",
-        'update |= newer | {"report_age_ms": facts.facts_age_ms}',
-        "update |= newer",
+        '"report_age_ms": facts.facts_age_ms, ',
+        "",
         (f"{FACTS}::test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables",),
+    ),
+    Mutation(
+        "console: where data end is not said of numbers that are newer",
+        "console/stream_rows.py",
+        ', "data_ends": None}',
+        "}",
+        (f"{FIGURES}::test_data_do_not_end_where_a_report_did_that_is_older_than_the_tables",),
+    ),
+    Mutation(
+        "console: data do not end before the last batch does",
+        "console/stream_rows.py",
+        "reported.busy_ms is None and knows_all",
+        "knows_all",
+        (f"{FIGURES}::test_data_do_not_end_before_the_last_batch",),
+    ),
+    Mutation(
+        "console: a problem of the source may hide unread rows",
+        "console/stream_rows.py",
+        "reported.unread_rows(wall_ms()) if knows_all else None",
+        "reported.unread_rows(wall_ms())",
+        (f"{FIGURES}::test_what_is_unread_is_what_the_source_has_beyond_the_segments",),
+    ),
+    Mutation(
+        "console: what promises nothing has no promise",
+        "console/stream_rows.py",
+        "view.name not in known.unpromised",
+        "True",
+        (f"{ROUTES}::test_what_promises_nothing_has_no_promise_also_before_anything_is_measured",),
     ),
     Mutation(
         "console: facts hold until their tables change",
