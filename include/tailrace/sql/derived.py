@@ -30,7 +30,8 @@ def generated_name(text: str) -> str:
 def quoted(name: str) -> str:
     """Return a name as SQL text, in quotes unless it is a plain word."""
     try:
-        is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
+        piece = tokenize(name)
+        is_word = piece.name == name and piece.tokens[0].token_type is TokenType.VAR
     except ExpressionError:
         is_word = False
     return name if is_word and name.lower() not in WINDOW_COLUMNS else f"`{name.replace('`', '``')}`"

@@ -286,6 +286,7 @@ def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
         ("size(array_agg(x)) + 1", "size(collect_list(x, 100)) + 1"),
         ("every(x) or any(y)", "bool_and(x) or bool_or(y)"),
         ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
+        ("round(sum(1000 div code))", f"round(sum(`{generated_name('1000 div code')}`))"),
         ("percentile(x, 0.9) - count(distinct `my x`)", "percentile(x, 0.9) - count(DISTINCT `my x`)"),
         ("sum(x)::double", "sum(x)::double"),
         ("sum(n) + n", "sum(n) + n"),

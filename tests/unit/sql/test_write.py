@@ -178,7 +178,14 @@ def test_derived_columns_stand_in_the_text_where_their_order_allows_it():
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("country", "country"), ("größe", "größe"), ("my code", "`my code`"), ("from", "`from`"), ("a`b", "`a``b`")],
+    [
+        ("country", "country"),
+        ("größe", "größe"),
+        ("my code", "`my code`"),
+        ("from", "`from`"),
+        ("a`b", "`a``b`"),
+        ("2024_sales", "`2024_sales`"),
+    ],
 )
 def test_names_are_quoted_where_they_are_no_plain_words(name, written):
     assert quoted(name) == written
