@@ -94,14 +94,14 @@ def test_long_files_are_named_and_parts_that_code_writes_do_not_count(tmp_path, 
     ]
 
 
-def test_a_readme_has_few_words_a_short_query_and_a_picture(tmp_path, write):
-    good = "<picture>\n\n```yaml\nname: a\n```\n"
+def test_a_readme_has_few_words_a_short_query_and_four_pictures(tmp_path, write):
+    good = "<picture>" * 4 + "\n\n```yaml\nname: a\n```\n"
     write(**{"README.md": good})
     assert [*lengths.long_readme(tmp_path)] == []
     write(**{"README.md": good.replace("name: a\n", "name: a\n" * 13) + "word " * 900 + "<picture>"})
     found = said(lengths.long_readme(tmp_path))
     assert [where for where, _ in found] == ["README.md", "README.md:3", "README.md"]
-    assert [fault.partition(" of ")[0] for _, fault in found] == ["has 930 words", "a query", "has 2 pictures"]
+    assert [fault.partition(" of ")[0] for _, fault in found] == ["has 930 words", "a query", "has 5 pictures"]
 
 
 def test_docstrings_begin_with_a_verb_but_for_a_tenth(tmp_path, write):

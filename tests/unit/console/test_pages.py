@@ -1008,6 +1008,16 @@ def test_sentences_follow_the_switch_of_zones_and_records_do_not(site, window):
     expect(page.locator("#part .record")).to_contain_text(at)
 
 
+def test_the_interval_of_a_version_is_in_the_zone_of_all_other_times(site, window):
+    interval = "arrival [2013-02-15T05:00:00.000Z, 2013-03-01T05:00:00.000Z)"
+    version = {"as_of": NOW, "source": "correction", "values": [1], "interval": interval}
+    site.query("q", answer={"columns": [{"name": "v", "type": "number"}], "versions": [version]})
+    page = shown(window, "queries/q?part=answer")
+    page.get_by_role("button", name="UTC").click()
+    cell = page.get_by_role("cell").filter(has_text="arrival")
+    expect(cell).to_have_text("arrival [2013-02-15 05:00:00, 2013-03-01 05:00:00)")
+
+
 def test_a_part_is_shown_from_its_beginning_and_the_way_back_leads_to_the_row(site, window):
     rows = [
         {"id": str(number), "streamed": [number], "latest": [number], "is_changed": False, "coverage": 1, "as_of": NOW}

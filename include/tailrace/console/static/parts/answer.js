@@ -177,7 +177,7 @@ function interval(value) {
   if (Array.isArray(value)) return [time(value[0]), " – ", time(value[1])];
   return value === null || value === undefined
     ? "–"
-    : longText(typeof value === "string" ? value : JSON.stringify(value), 80);
+    : prose(typeof value === "string" ? value : JSON.stringify(value), 80);
 }
 
 function correctedBy(tuple, versions) {
