@@ -28,6 +28,7 @@ from tailrace.console.declared_queries import Known
 from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
 from tailrace.console.table_facts import TableFacts
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.quality import Promise
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import Executor
 from tailrace.engine.pipeline import Pipeline
@@ -299,7 +300,8 @@ def _clock_at(now_ms: int) -> Iterator[None]:
 def bare_row(stream: PanelStream, now_ms: int) -> StreamRow:
     """Return the row of a stream before its tables were read; no driver host knows its driver."""
     with _clock_at(now_ms):
-        known = Known(views={}, kinds={}, faults={}, problems=[], unpromised=frozenset())
+        unpromised = frozenset(() if Promise.of_policy(stream.query.policy).is_given else (stream.view.name,))
+        known = Known(views={}, kinds={}, faults={}, problems=[], unpromised=unpromised)
         return Hosted(FakeHost(), [])._row(stream.view, known, None)
 
 

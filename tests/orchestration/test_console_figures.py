@@ -230,6 +230,12 @@ def test_the_frontier_has_the_k_of_the_newest_batch_and_its_moves(stream, row, e
     assert answer.k_changes == sum(k != before for before, k in pairwise(of_batch))
 
 
+def test_the_head_says_of_the_promise_what_the_part_says(stream, row):
+    shown = promise.read(stream.view, PromiseRequest.model_validate(_FAR))
+    assert (row.promise.state, row.promise.word, row.promise.detail) == (shown.state, shown.word, shown.detail)
+    assert (row.promise.word == "none") != (is_in(stream, proposed) or is_in(stream, calibrated))
+
+
 def versions(stream: PanelStream) -> list[list[tuple[int, bool, Any]]]:
     """Of each answer its versions in order, as (when it was given, whether by a correction, what it says)."""
     found = defaultdict(list)

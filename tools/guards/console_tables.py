@@ -129,16 +129,9 @@ MUTATIONS = (
     Mutation(
         "console: data do not end before the last batch does",
         "console/stream_rows.py",
-        "reported.busy_ms is None and knows_all",
-        "knows_all",
+        "reported.busy_ms is None and not reported.hides_rows",
+        "not reported.hides_rows",
         (f"{FIGURES}::test_data_do_not_end_before_the_last_batch",),
-    ),
-    Mutation(
-        "console: a problem of the source may hide unread rows",
-        "console/stream_rows.py",
-        "reported.unread_rows(wall_ms()) if knows_all else None",
-        "reported.unread_rows(wall_ms())",
-        (f"{FIGURES}::test_what_is_unread_is_what_the_source_has_beyond_the_segments",),
     ),
     Mutation(
         "console: what promises nothing has no promise",

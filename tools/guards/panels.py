@@ -16,6 +16,13 @@ ACTIVITY = "tests/unit/panels/test_activity.py"
 
 MUTATIONS = (
     Mutation(
+        "panels: the part Promise says, too, that nothing is promised",
+        "panels/promise.py",
+        "    state = state.of_policy(promise.is_given)\n",
+        "",
+        ("tests/orchestration/test_console_figures.py::test_the_head_says_of_the_promise_what_the_part_says",),
+    ),
+    Mutation(
         "activity: a time without a driver breaks the lines",
         "panels/activity.py",
         "if gap > longest]",

@@ -10,6 +10,15 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "status: a problem of the source may hide unread rows",
+        "storage/status.py",
+        "self.state not in OVER and not self.hides_rows",
+        "self.state not in OVER",
+        (
+            "tests/orchestration/test_console_figures.py::test_what_is_unread_is_what_the_source_has_beyond_the_segments",
+        ),
+    ),
+    Mutation(
         "a drain request that stands keeps its time",
         "storage/layout.py",
         "if not self.drain.exists():",

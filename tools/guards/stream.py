@@ -10,6 +10,13 @@ HAVING = "tests/unit/aggregate/test_having.py"
 
 MUTATIONS = (
     Mutation(
+        "activity: unread rows are unknown while the source can't be read",
+        "stream/activity_log.py",
+        'row |= {"rows_left": None} if status.hides_rows else {}',
+        "pass",
+        ("tests/unit/stream/test_activity_log.py::test_what_is_unread_is_null_while_the_source_can_not_be_read",),
+    ),
+    Mutation(
         "Ctrl-C: an interruption that became an error of a batch is not retried",
         "stream/run.py",
         "                raise_if_interrupted()  # an extension may have made this error of it\n",

@@ -17,7 +17,7 @@ from tailrace.console.declared_queries import Known
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
-from tailrace.correction.promise_state import NOTHING_PROMISED
+from tailrace.correction.promise_state import NOT_MEASURED, NOTHING_PROMISED
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
@@ -211,7 +211,7 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
     if newer := _newer(row, facts.numbers):
         update |= newer | {"report_age_ms": facts.facts_age_ms, "data_ends": None}  # that was of an earlier batch
-    if not row.is_promised and facts.promise is not None and facts.promise.state == "unknown":
+    if not row.is_promised and facts.promise is not None and facts.promise.detail == NOT_MEASURED:
         update["promise"] = _NO_PROMISE
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
@@ -255,11 +255,10 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
 
 def _reported(reported: Status) -> dict[str, Any]:
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
-    knows_all = bool(reported.rows_left) or reported.problem is None  # otherwise a problem may hide rows of the source
-    is_read = reported.rows_left == 0 and reported.busy_ms is None and knows_all
+    is_read = reported.rows_left == 0 and reported.busy_ms is None and not reported.hides_rows
     numbers = _progress({name: getattr(reported, name) for name in _NUMBERS})
     return numbers | {
-        "rows_left": reported.unread_rows(wall_ms()) if knows_all else None,
+        "rows_left": reported.unread_rows(wall_ms()),
         "data_ends": reported.committed if is_read and (old_ms or 0) > _LONG_AGO_MS else None,
         "reported_at": reported.at_ms,
     }

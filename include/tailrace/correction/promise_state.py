@@ -16,8 +16,11 @@ from tailrace.storage.tables import Tables, within
 NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
 
+NOT_MEASURED = "nothing is measured yet"
+"""The detail before the first correction, also where nothing is promised."""
+
 NOTHING_PROMISED = "its policy promises nothing"
-"""The detail where answers are measured, but the policy promises nothing."""
+"""The detail where the policy promises nothing."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class PromiseState:
     state: Literal["unknown", "kept", "broken"]
     detail: str
 
+    def of_policy(self, is_promised: bool) -> PromiseState:
+        """Return the state with what the policy says of it: before anything is measured, that nothing is promised."""
+        is_none = self.detail == NOT_MEASURED and not is_promised
+        return PromiseState("unknown", NOTHING_PROMISED) if is_none else self
+
     @property
     def word(self) -> str:
         """The state as a word for people: `none` where nothing is promised."""
@@ -44,7 +52,7 @@ class PromiseState:
         """Judge the newest buckets of the table `quality`; `opened` are the tables that a reader has open."""
         tables = Tables(layout) if opened is None else opened
         if not tables.has("quality"):
-            return PromiseState("unknown", "nothing is measured yet")
+            return PromiseState("unknown", NOT_MEASURED)
         starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
         newest = within("bucket_start", starts[0] - 1, starts[-1]) if starts else None
         return judge(read_measured(tables, newest))
@@ -56,7 +64,7 @@ class PromiseReader:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._commit: Commit | None = None
-        self._state = PromiseState("unknown", "nothing is measured yet")
+        self._state = PromiseState("unknown", NOT_MEASURED)
 
     def read(self) -> PromiseState:
         """Return the state according to the table's newest version."""
@@ -88,7 +96,7 @@ def judge(quality: pa.Table) -> PromiseState:
     buckets = pc.unique(quality["bucket_start"]).sort()
     newest = quality.filter(pc.is_in(quality["bucket_start"], buckets[-NEWEST:]))
     if not _total(pc.add(newest["answers"], newest["missing"])):
-        return PromiseState("unknown", "nothing is measured yet")
+        return PromiseState("unknown", NOT_MEASURED)
     latest = newest.filter(pc.equal(newest["bucket_start"], buckets[-1])).to_pylist()
     verdicts = sorted(
         _verdict(newest.filter(_is_of(newest["answer"], promise["answer"])), promise)

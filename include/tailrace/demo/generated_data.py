@@ -143,9 +143,8 @@ def sent_files(home: Path, file: Path) -> Path:
 def declare(home: Path, files: list[Path], servers: str = "") -> list[Path]:
     """Copy queries into a directory `home/queries`, and what some of them read into `home/data`.
 
-    That are the streams, which are generated, and the dimension table, which may then be changed. What the
-    queries of `LIVING` read is not written: a `LivingStream` does that as time passes. What `METERS` reads is written
-    for a `Sending`.
+    These are the generated streams, and the dimension table, which may then be changed. A `LivingStream` writes what
+    the queries of `LIVING` read, as time passes. What `METERS` reads is written for a `Sending`.
 
     Parameters
     ----------

@@ -121,6 +121,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
     unread = PromiseState("unknown", "the measured errors can't be read")
     state = pieces.read("state word detail", lambda: PromiseState.read(view.layout, view.tables), unread)
     promise = Promise.of_policy(view.query.policy)
+    state = state.of_policy(promise.is_given)
     promised = Promised(
         error=promise.error, risk=promise.risk, accuracy=promise.accuracy, of=promise.of and list(promise.of)
     )

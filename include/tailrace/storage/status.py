@@ -29,6 +29,9 @@ ENDINGS = {
 """The states of a driver that is over, with what it did, in words; `stopped` is of earlier releases."""
 
 OVER = tuple(ENDINGS)
+SOURCE, DISK = "source", "disk or network"
+"""The names of the problems because of which a driver can't read its source."""
+
 CUT_SHORT = ("interrupted", "failed", "stopped")
 """The states of a driver that neither drained nor read its source to the end."""
 
@@ -164,10 +167,16 @@ class Status:
     def unread_rows(self, now_ms: int) -> int | None:
         """Return the number of known rows that are not yet in a batch; None where nobody knows what came since.
 
-        That is before a driver knows its source, after its end, and where it has reported nothing for long.
+        That is before a driver knows its source, while it can't read it, after its end, and where it has reported
+        nothing for long.
         """
-        is_reading = self.state != "starting" and self.state not in OVER
+        is_reading = self.state != "starting" and self.state not in OVER and not self.hides_rows
         return self.rows_left if is_reading and now_ms - self.at_ms < SILENT_MS else None
+
+    @property
+    def hides_rows(self) -> bool:
+        """True if the source can't be read, so that it may have rows that nobody knows of."""
+        return any(text.startswith((f"{SOURCE}: ", f"{DISK}: ")) for text in self.problems)
 
     @property
     def problems(self) -> list[str]:

@@ -123,6 +123,7 @@ class ActivityLog:
         row = {"made_at": status.at_ms, "started_at": status.started_ms, "batch_ms": self._longest_ms}
         row |= {name: getattr(status, name) for name in _COPIED}
         row |= {name: getattr(status, name) if status.knows_its_source else None for name in _TOTALS}
+        row |= {"rows_left": None} if status.hides_rows else {}
         self._longest_ms = None
         return row | self.usage()._asdict()
 

@@ -10,19 +10,15 @@ from deltalake.exceptions import DeltaError
 from tailrace.ground.errors import Busy, Refused, SourceChanged, Unfit
 from tailrace.ground.interruptions import raise_if_interrupted
 from tailrace.ground.retries import Retries
+from tailrace.storage.status import DISK, SOURCE
 from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
 POLL_S = 0.2
 """Interval, in s, at which a waiting live run checks for a drain request, and for the end of a wait or a batch."""
 
-SOURCE = "source"
-"""Name under which the status reports that a stream's source can't be read."""
-
 UNFIT_S = 60.0
 """Seconds after which a live run fails if its source's columns or types don't fit, as no retry helps."""
-
-_DISK = "disk or network"
 
 
 @contextmanager
@@ -39,7 +35,7 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
         raise_if_interrupted()  # an extension may have made this error of it
         retries.fail()
         if not isinstance(error, Refused):
-            reporter.report_problem(_DISK, Failure.of(error).reason)
+            reporter.report_problem(DISK, Failure.of(error).reason)
         elif not isinstance(error, Unfit):
             reporter.report_problem(SOURCE, str(error))
         else:
@@ -50,6 +46,6 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
                 raise
     else:
         if retries.failures:
-            for part in (SOURCE, _DISK):
+            for part in (SOURCE, DISK):
                 reporter.report_problem(part, None)
         retries.succeed()

@@ -67,3 +67,19 @@ def test_the_wall_clock_is_in_ms_since_the_epoch(monkeypatch: pytest.MonkeyPatch
 def test_what_is_unread_is_known_while_a_driver_reads(state: State, silent_ms: int, unread: int | None) -> None:
     status = Status(state, 1, 0, 9_000, 3, rows_left=5)
     assert status.unread_rows(9_000 + silent_ms) == unread
+
+
+@pytest.mark.parametrize(
+    ("problem", "hides"),
+    [
+        (None, False),
+        ("postgres: no answer\n  source: as it says", False),
+        ("awaited source: no file yet", False),
+        ("source: no column 'key'", True),
+        ("postgres: no answer\ndisk or network: away", True),
+    ],
+)
+def test_a_source_that_can_not_be_read_may_have_rows_that_nobody_knows_of(problem: str | None, hides: bool) -> None:
+    status = Status("waiting", 1, 0, 9_000, 3, rows_left=5, problem=problem)
+    assert status.hides_rows == hides
+    assert status.unread_rows(9_000) == (None if hides else 5)

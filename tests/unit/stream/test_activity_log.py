@@ -121,6 +121,12 @@ def test_what_a_driver_does_not_know_yet_is_null(watched: Watched) -> None:
     assert {name: row[name] for name in names} == dict.fromkeys(names)
 
 
+def test_what_is_unread_is_null_while_the_source_can_not_be_read(watched: Watched) -> None:
+    watched.observe(LIVE)
+    watched.observe(replace(LIVE, at_ms=NOW + 60_000, rows_left=0, problem="source: no column 'key'"))
+    assert [row["rows_left"] for row in watched.rows()] == [9, None]
+
+
 def test_a_clock_that_is_set_back_stops_no_observation(watched: Watched) -> None:
     watched.observe(LIVE)
     watched.observe(replace(LIVE, at_ms=NOW - 3_600_000))

@@ -116,7 +116,7 @@ export function header(name, row, context) {
             "Tuples that the stream took in, in the last minute that is on record",
           ]
         : null,
-      ["Unread rows", [count(row.rows_left), course(row, "Unread rows", "rows_left", count)], "Rows known in the source that no batch has read; unknown while no driver reads it"],
+      ["Unread rows", [count(row.rows_left), course(row, "Unread rows", "rows_left", count)], "Rows known in the source that no batch has read; unknown while no driver can read it"],
       ["Frontier", aged(row.report_age_ms, time(row.frontier, brief))],
       ["K", aged(row.report_age_ms, duration(row.k_ms))],
       ["Coverage", aged(row.report_age_ms, share(row.coverage))],

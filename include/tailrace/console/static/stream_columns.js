@@ -71,7 +71,7 @@ export const columns = [
     title: "Unread rows",
     sort: "rows_left",
     number: true,
-    hint: "Rows known in the source that no batch has read; unknown while no driver reads it",
+    hint: "Rows known in the source that no batch has read; unknown while no driver can read it",
     show: (row) => count(row.rows_left),
   },
   {
