@@ -229,8 +229,13 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return len(values)
     if each.function == "count_distinct":
         return len(set(values))
+
+    def in_order(item: Item) -> tuple[Any, ...]:
+        value = item.record[each.column]  # of records with one id and the same times the least value is first
+        return (item.order, value is not None, value)
+
     if each.function in LISTS:
-        ordered = [item.record[each.column] for item in sorted(there, key=lambda item: item.order)]
+        ordered = [item.record[each.column] for item in sorted(there, key=in_order)]
         listed = ordered if each.function == "collect_list" else sorted({*values})
         return listed if len(listed) <= int(str(each.q)) else None
     if not values:
@@ -243,9 +248,9 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return _answer(replace(each, function=each.function.removesuffix("_distinct")), dtype, [*{*values}], there)
     if each.second is not None:
         choose = min if each.function == "min_by" else max
-        return choose(there, key=lambda item: (item.record[each.second], item.order)).record[each.column]
+        return choose(there, key=lambda item: (item.record[each.second], *in_order(item))).record[each.column]
     if each.function in ("first", "last", "any_value"):
-        chosen = (max if each.function == "last" else min)(there, key=lambda item: item.order)
+        chosen = (max if each.function == "last" else min)(there, key=in_order)
         return chosen.record[each.column]
     if each.function in BOOLEANS:
         return (all if each.function == "bool_and" else any)(values)
