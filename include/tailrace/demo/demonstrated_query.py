@@ -122,14 +122,18 @@ class DemoQuery:
         self._show_corrections("scheduled", partial(self._require_no_failure, run), enough=any)
 
     def await_scheduled_calibration(self) -> None:
-        """Wait until the calibration has ended that Airflow starts when its DAG is unpaused.
+        """Wait for the end of the calibration that Airflow starts when its DAG is unpaused; print that it failed.
 
         It proposes nothing if the stream has not begun.
         """
 
         def is_over() -> bool:
             states = self._states(f"dags/calibrate_{self.name}/dagRuns", "dag_runs", run_type="scheduled")
-            return bool(states) and set(states) <= set(_FINAL_STATES)
+            is_over = bool(states) and set(states) <= set(_FINAL_STATES)
+            if is_over and "failed" in states:
+                logs = f"{self.airflow.directory}/logs"
+                screen.err.print(f"calibrate_{self.name} failed; its log is in {logs}", markup=False, soft_wrap=True)
+            return is_over
 
         self._wait_until(is_over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
 

@@ -84,10 +84,11 @@ def test_the_scheduled_correction_of_a_living_stream_is_waited_for(demo_query):
     assert demonstration.api.asked == ["dags/stream_flights/dagRuns", "scheduled queued", "scheduled success running"]
 
 
-def test_the_calibration_that_comes_with_unpausing_is_waited_for_whatever_it_finds(demo_query):
+def test_the_calibration_that_comes_with_unpausing_is_waited_for_whatever_it_finds(demo_query, capsys):
     demonstration = demo_query(scheduled=[[], ["queued"], ["running"], ["failed"], ["success"]])
     demonstration.await_scheduled_calibration()
     assert demonstration.api.asked == ["scheduled", "scheduled queued", "scheduled running", "scheduled failed"]
+    assert capsys.readouterr().err == "calibrate_flights failed; its log is in airflow/logs\n"
 
 
 def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_query, monkeypatch):
