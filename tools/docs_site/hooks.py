@@ -31,7 +31,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def from_top(text: str) -> str:
     """Return a file of the top of the repository with its links as a page of docs/ has them."""
-    text = re.sub(r'(\]\(|src="|srcset=")docs/', r"\1", text)
+    text = re.sub(r'(\]\(|(?:href|src|srcset)=")docs/', r"\1", text)
     for page, file in TOP.items():
         text = text.replace(f"]({file}", f"]({page}")
     return text

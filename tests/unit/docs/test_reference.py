@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from doc_pages import site_module
+from doc_pages import ROOT, site_module
 from tailrace.query.declared import declared_query
 from unit.query.test_query import SMALLEST
 
@@ -71,3 +71,10 @@ def test_a_command_has_every_option(name):
         if option.param_type_name == "option"
     }
     assert rows(part("reference/commands.md", f"tailrace {name}")) == {each.replace("|", "\\|") for each in expected}
+
+
+def test_no_link_of_the_readme_leads_out_of_the_site():
+    """MkDocs checks the links of Markdown alone, and the README has some in HTML."""
+    readme = site_module("hooks").from_top((ROOT / "README.md").read_text())
+    assert readme.count('href="pictures/') == readme.count("<a href=") > 0
+    assert not re.search(r'(\]\(|=")docs/', readme)
