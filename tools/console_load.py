@@ -31,11 +31,12 @@ from console_large import BIG, build
 from console_large_kinds import KINDS
 from console_past import DAY_MS, DAYS
 from console_warehouse import Warehouse
+from tailrace.orchestration.airflow_parts import API_SERVER
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.panel import Panel
 from tailrace.panels.registry import PANELS
 
-STREAMS_S, PAINT_S, PANEL_S, MEMORY_MB = 1.0, 1.0, 2.0, 1024.0
+STREAMS_S, PAINT_S, PANEL_S, MEMORY_MB = 1.0, 1.0, 2.0, 600.0
 REPEATS = 5
 ROOT = "/tailrace/"
 OF_KIND = ("kind", "answers", "answer")
@@ -53,7 +54,8 @@ def serving(warehouse: Warehouse) -> Iterator[tuple[httpx.Client, psutil.Process
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     places = {"TAILRACE_QUERIES": str(warehouse.queries), "TAILRACE_WAREHOUSE": str(warehouse.tables)}
-    server = subprocess.Popen([sys.executable, "-m", "console_alone", str(port)], env=os.environ | places)
+    environment = os.environ | API_SERVER | places
+    server = subprocess.Popen([sys.executable, "-m", "console_alone", str(port)], env=environment)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
             _await(client, server)

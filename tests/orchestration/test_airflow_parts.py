@@ -13,18 +13,19 @@ import pytest
 from processes import is_dead
 from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
 from tailrace.ground.files import write_atomically
-from tailrace.orchestration.airflow_parts import EVENTS, KEPT_HOST, PARTS
+from tailrace.orchestration.airflow_parts import API_SERVER, EVENTS, KEPT_HOST, PARTS
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
-# Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code; with a file
-# `<part>.ends_once`, which it takes away, too.
+# Stand-in for `airflow`: writes down its arguments and Arrow's memory pool, and exits once a file `<part>.ends` has its
+# exit code; with a file `<part>.ends_once`, which it takes away, too.
 STAND_IN = """
 import os, sys, time
 from pathlib import Path
 place, words = Path(sys.argv[1]), sys.argv[2:]
+(place / f"{words[0]}.pool").write_text(os.environ.get("ARROW_DEFAULT_MEMORY_POOL", "as Arrow likes"))
 (place / f"{words[0]}.new").write_text(" ".join([str(os.getpid()), *words]))
 (place / f"{words[0]}.new").rename(place / words[0])
 code = place / f"{words[0]}.ends"
@@ -85,6 +86,15 @@ def test_all_parts_start_and_none_serves_logs(start, tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
     assert all(map(is_dead, pids(tmp_path)))
+
+
+def test_the_api_server_alone_uses_the_memory_pool_that_returns_memory(start, tmp_path, monkeypatch):
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    start()
+    until(lambda: len(pids(tmp_path)) == len(PARTS))
+    pools = {words[0]: (tmp_path / f"{words[0]}.pool").read_text() for words in PARTS}
+    assert pools.pop("api-server") == API_SERVER["ARROW_DEFAULT_MEMORY_POOL"] == "system"
+    assert set(pools.values()) == {"as Arrow likes"}
 
 
 @pytest.mark.parametrize(("code", "whole"), [(3, 3), (0, 1)])

@@ -167,6 +167,13 @@ MUTATIONS = (
         ("tests/orchestration/test_log_rotation.py",),
     ),
     Mutation(
+        "the API server returns memory",
+        "orchestration/airflow_parts.py",
+        'API_SERVER if arguments[0] == "api-server" else {}',
+        "{}",
+        ("tests/orchestration/test_airflow_parts.py",),
+    ),
+    Mutation(
         "a command is tried again while SQLite is locked",
         "orchestration/airflow_command.py",
         "if not process.returncode or not is_transient",

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,10 @@ KEPT_HOST = "TAILRACE_EMBEDDED_HOST"
 
 EVENTS = "events.log"
 """The file of events, since the last start."""
+
+API_SERVER = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
+"""The environment variables of the API server by which it returns memory that the console has used; tasks are faster
+without them."""
 
 _AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
@@ -54,7 +59,7 @@ def main() -> int:
         subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
         ends: dict[str, list[float]] = {arguments[0]: [] for arguments in PARTS}
         for arguments in PARTS:
-            parts[arguments[0]] = subprocess.Popen([*_AIRFLOW, *arguments])
+            parts[arguments[0]] = _started(arguments)
         directory = os.environ.get(KEPT_HOST)
         host = EmbeddedHost(Path(directory)) if directory else None
         rotation = LogRotation(Path.cwd())
@@ -73,7 +78,7 @@ def main() -> int:
                     _report(f"Airflow's {name} ended with exit code {code}, again: all of it ends")
                     return code or 1
                 _report(f"Airflow's {name} ended with exit code {code}: it is started again")
-                parts[name] = subprocess.Popen([*_AIRFLOW, *arguments])
+                parts[name] = _started(arguments)
     except KeyboardInterrupt:
         return 0
     finally:
@@ -84,6 +89,11 @@ def main() -> int:
                 part.wait(_TERMINATION_S)
             except subprocess.TimeoutExpired:
                 part.kill()
+
+
+def _started(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    environment = API_SERVER if arguments[0] == "api-server" else {}
+    return subprocess.Popen([*_AIRFLOW, *arguments], env=os.environ | environment)
 
 
 def _keep(host: EmbeddedHost | None) -> None:

@@ -15,7 +15,7 @@ import yaml
 from compose import FILE, ROOT, required_variables, services
 from tailrace import __version__
 from tailrace.drivers.spark_daemon import _parser
-from tailrace.orchestration.airflow_parts import PARTS
+from tailrace.orchestration.airflow_parts import API_SERVER, PARTS
 
 SECRETS = {"PASSWORD", "SECRET", "KEY"}
 
@@ -52,6 +52,11 @@ def test_every_secret_is_required_and_the_example_gives_none():
         for variable, value in service.get("environment", {}).items():
             if SECRETS & set(variable.split("_")) and not variable.endswith("_FILE"):
                 assert re.fullmatch(r"\$\{[A-Z_]+:\?.+\}", value), f"{name}: {variable}"
+
+
+def test_the_api_server_returns_memory_as_the_embedded_one_does():
+    assert services()["airflow-api-server"]["environment"].items() >= API_SERVER.items()
+    assert not services()["airflow-scheduler"]["environment"].keys() & API_SERVER.keys()
 
 
 @pytest.mark.parametrize("name", services())
