@@ -101,13 +101,12 @@ def test_what_delivers_answers_names_all_places(streamed, place, layout, monkeyp
     assert lineage.of_rebuild(query, layout, None).outputs == []
 
 
-def test_a_chained_query_reads_the_results_of_the_one_before_it(place, layout):
+def test_a_chained_query_reads_the_results_and_corrections_of_the_one_before_it(place, layout):
     source = "{{format: tailrace, query: raw}}\n    event_time: window_start\n"
     text = f"{QUERY.partition('{{format')[0]}{source}window: 2 h\ndisorder: {{{{deduplicate: true}}}}\n"
     query = load(declare(place / "queries", "readings", f"{text}aggregate: {{{{function: sum, column: value}}}}\n"))
-    assert names(lineage.of_stream(query, layout, None).inputs) == [
-        ("file", str(layout.home.parent / "raw" / "results"))
-    ]
+    tables = [str(layout.home.parent / "raw" / name) for name in ("results", "corrections")]
+    assert names(lineage.of_stream(query, layout, None).inputs) == [("file", table) for table in tables]
 
 
 DERIVED = "    id: id\n    columns: {{net: value / 2}}\n    where: value > 1 or key is not null\n    key: key"

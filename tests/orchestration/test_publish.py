@@ -206,9 +206,10 @@ def fired_at_once(trigger):
     return looks
 
 
-def test_a_chain_reads_the_asset_that_its_upstream_query_publishes(tmp_path):
+def test_a_chain_reads_the_assets_that_its_upstream_query_publishes(tmp_path):
     first, second, _ = chain(tmp_path)
-    (read,), published = assets.sources(second), assets.published(first)[0]
-    assert read == published
-    assert (read.name, read.uri) == ("revenue.results", "tailrace://revenue/results")
-    assert second.streams["minutes"].uri == read.uri
+    read = assets.sources(second)
+    assert read == assets.published(first)
+    names = {"revenue.results": "tailrace://revenue/results", "revenue.corrections": "tailrace://revenue/corrections"}
+    assert {asset.name: asset.uri for asset in read} == names
+    assert second.streams["minutes"].uri == read[0].uri

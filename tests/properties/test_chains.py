@@ -10,14 +10,12 @@ import random
 import shutil
 from pathlib import Path
 
-import duckdb
-import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import Phase, example, given
 from hypothesis import strategies as st
 
-from chained_queries import DAY, HOUR, KEYS, MINUTE, SCHEMA, START, chain, declarations, write
+from chained_queries import DAY, HOUR, MINUTE, START, answers, chain, declarations, disordered, expected, write
 from examples import drawn
 from local_driver import Driver, no_spark
 from tailrace.correction.correct import correct
@@ -29,45 +27,6 @@ from tailrace.storage.backup import back_up
 from tailrace.storage.progress import read_progress
 from tailrace.storage.restore import restore
 from tailrace.storage.results import AnswerTables
-
-TRUTH = """
-WITH firsts AS (SELECT * FROM events QUALIFY row_number() OVER (PARTITION BY id ORDER BY arrived, number) = 1),
-minutes AS (SELECT k, ts // 60000 AS m, sum(v) AS revenue FROM firsts GROUP BY ALL),
-hours AS (SELECT k, m // 60 AS h, sum(revenue) AS revenue, count(*) AS minutes FROM minutes GROUP BY ALL)
-SELECT h // 24 * 86400000, row_number() OVER (PARTITION BY h // 24 ORDER BY revenue DESC, h, k) AS rank,
-       k, revenue, minutes
-FROM hours QUALIFY rank <= 5 ORDER BY ALL
-"""
-
-
-def disordered(draw: random.Random, rows: int) -> list[tuple]:
-    """Draw tuples in order of arrival: late ones, repeats of other content, and one that is ten days old."""
-    events, arrival = [], START
-    for number in range(rows):
-        arrival += draw.randrange(12 * MINUTE)
-        event = arrival - draw.choice([0, 0, 1000, 3 * MINUTE, 2 * HOUR, 10 * HOUR])
-        events.append((event, arrival, number, draw.choice(KEYS), draw.randrange(-50, 100)))
-        if draw.random() < 0.25:
-            arrival += draw.randrange(3 * MINUTE)
-            again = draw.choice(events[-6:])
-            event = draw.choice([again[0], arrival])
-            events.append((event, arrival, again[2], draw.choice([again[3], *KEYS]), draw.randrange(-50, 100)))
-    outlier = events[rows // 2]
-    events[rows // 2] = (outlier[0] - 10 * DAY, *outlier[1:])
-    return events
-
-
-def expected(events: list[tuple]) -> list[tuple]:
-    columns = dict(zip(SCHEMA.names, zip(*events, strict=True), strict=True)) | {"number": range(len(events))}
-    connection = duckdb.connect()
-    connection.register("events", pa.table({name: pa.array(list(each)) for name, each in columns.items()}))
-    return connection.execute(TRUTH).fetchall()
-
-
-def answers(query: Query, warehouse: Path) -> list[tuple]:
-    rows = AnswerTables(Driver(query, warehouse).tables, build(query).answers).latest().to_pylist()
-    names = ("window_start", "rank", "k", "score", "minutes")
-    return sorted(tuple(row[name] for name in names) for row in rows)
 
 
 def correct_at_random(queries: list[Query], warehouse: Path, draw: random.Random, open_from: dict[str, int]) -> None:

@@ -38,7 +38,9 @@ def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
 def sources(query: Query) -> list[Asset]:
     """Return assets of the paths, topics and answers that the query's streams read, and of its tables."""
     read = [stream.source for stream in query.streams.values()]
-    upstream = [_asset(source.query, "results") for source in read if isinstance(source, AnswersSource)]
+    upstream = [
+        _asset(source.query, name) for source in read if isinstance(source, AnswersSource) for name in PUBLISHED
+    ]
     uris = [source.uri() for source in read if not isinstance(source, AnswersSource)]
     uris += [table.place.uri for table in query.tables.values()]
     return [*upstream, *(Asset(uri) for uri in uris)]

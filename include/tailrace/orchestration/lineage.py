@@ -51,7 +51,8 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
     columns = {"columnLineage": _columns(query, layout)}
     written = [_written(layout, name, more=columns if name == "results" else {}) for name in names or ["results"]]
-    return OperatorLineage(_sources(query, layout), [*written, *_places(query, layout)])
+    read = [*_sources(query, layout), *_later_versions(query, layout)]
+    return OperatorLineage(read, [*written, *_places(query, layout)])
 
 
 def of_correction(
@@ -125,6 +126,13 @@ def _source(source: DeclaredSource, layout: Layout) -> InputDataset:
     if isinstance(source, AnswersSource):
         return InputDataset("file", str(Layout(layout.home.parent / source.query).table("results")))
     return InputDataset(*source.dataset(brokers_of_connection))
+
+
+def _later_versions(query: Query, layout: Layout) -> list[InputDataset]:
+    """Return the corrections of the queries whose answers the streams read."""
+    sources = [stream.source for stream in query.streams.values()]
+    upstream = [Layout(layout.home.parent / each.query) for each in sources if isinstance(each, AnswersSource)]
+    return [InputDataset("file", str(each.table("corrections"))) for each in upstream]
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:

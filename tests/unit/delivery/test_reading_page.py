@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -15,6 +17,7 @@ from tailrace.storage.results import read_answers
 
 PAGE = Path(__file__).parents[3] / "docs" / "reading-current.md"
 NAMES = ["window_end", "value"]
+BLOCKS = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +35,27 @@ def desk(tmp_path_factory):
     return desk
 
 
-def test_duckdb_and_pandas_read_it_as_the_page_says(desk, monkeypatch):
+def test_duckdb_pandas_and_polars_read_it_as_the_page_says(desk, monkeypatch):
     monkeypatch.chdir(desk.directory)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    found: dict[str, object] = {}
-    for block in blocks:
-        exec(block, found)
+    by_duckdb, by_pandas, by_polars = (run(block) for block in BLOCKS.findall(PAGE.read_text()))
     rows, _ = read_answers(desk.driver.query, desk.driver.warehouse, streamed=False)
     expected = sorted((row["window_end"], row["value"]) for row in rows.to_pylist() if row["key"] == "a")
     assert len(expected) > 10
-    newest = in_ms(found["newest"].to_arrow_table()).select(NAMES).to_pylist()
-    assert [tuple(row.values()) for row in newest] == expected
-    frame = found["frame"].sort_values("window_end")
-    ends = [int(end.timestamp() * 1000) for end in frame["window_end"]]
-    assert list(zip(ends, frame["value"], strict=True)) == expected
+    assert answers_of(by_duckdb["newest"].to_arrow_table()) == expected, "in the order of the example"
+    assert sorted(answers_of(pa.Table.from_pandas(by_pandas["frame"]))) == expected
+    assert sorted(answers_of(by_polars["frame"].to_arrow())) == expected
+
+
+def run(block: str) -> dict[str, Any]:
+    """Run an example by itself; return what it names."""
+    names: dict[str, Any] = {}
+    exec(block, names)
+    return names
+
+
+def answers_of(table: pa.Table) -> list[tuple]:
+    """Return the end, in ms, and the value of each answer, in the order of the table."""
+    return [tuple(row.values()) for row in in_ms(table).select(NAMES).to_pylist()]
 
 
 def test_its_log_asks_readers_for_no_feature(desk):
