@@ -59,6 +59,14 @@ KINDS = {
         | {"select": ["left.y"], "where": "left.id <> right.name and left.x >= 0"},
     },
 }
+SESSIONS = {
+    "sessions": {
+        "kind": "aggregate",
+        "aggregate": {"function": "sum", "column": "x"},
+        "window": {"session": "60 ms"},
+    }
+}
+"""Windows of another form, for the tests that name them."""
 TABLE_JOIN = "spatial table"
 SIDES = ("left", "right")
 DELAYS = (0, 50, 150, 1500)
@@ -89,14 +97,14 @@ def sides_of(name: str) -> tuple[str, ...]:
     """The names of a kind's streams."""
     if name == TABLE_JOIN:
         return SIDES[:1]
-    return SIDES if str(KINDS[name]["kind"]).endswith("join") else ("readings",)
+    return SIDES if str((KINDS | SESSIONS)[name]["kind"]).endswith("join") else ("readings",)
 
 
 def query_of(name: str, directory: Path, **sections: Any) -> Query:
     """The query of a kind over streams in a directory, with further sections; one of two streams drops repeats."""
-    declared, sides = json.loads(json.dumps(KINDS[name])), sides_of(name)
+    declared, sides = json.loads(json.dumps((KINDS | SESSIONS)[name])), sides_of(name)
     columns = {column: column for column in ("event_time", "arrival_time", "id")}
-    keys = {"aggregate": "key", "named aggregates": "key", "topk": ["area", "number"]}
+    keys = {"aggregate": "key", "named aggregates": "key", "sessions": "key", "topk": ["area", "number"]}
     columns |= {"key": keys[name]} if name in keys else {}
     if name == TABLE_JOIN:
         declared["spatial_join"]["table"]["path"] = str(write_zone(directory / "zones.geojson"))

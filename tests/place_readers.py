@@ -27,8 +27,9 @@ class PlaceReader:
     Attributes
     ----------
     poll : callable
-        Returns what the answers there come from, and their versions. Where they come from other tables than before,
-        other answers may stand there.
+        Returns the id of the tables that the answers there come from, None where there is none, and their versions.
+    awaits_tables : bool
+        Whether other tables may be seen next, and with them other answers: the first ones, or `await_tables` says so.
     seen : dict
         The newest version of each answer that was there since.
     gone : set
@@ -41,6 +42,7 @@ class PlaceReader:
 
     poll: Callable[[], tuple[Any, Versions]]
     origin: Any = None
+    awaits_tables: bool = True
     seen: Versions = field(default_factory=dict)
     gone: set[Any] = field(default_factory=set)
     polls: int = 0
@@ -50,8 +52,9 @@ class PlaceReader:
         """Poll the place, and compare it with what was there before."""
         self.polls += 1
         origin, there = self.poll()
-        if origin != self.origin:
-            self.origin, self.seen, self.gone = origin, {}, set()
+        if origin not in (None, self.origin):
+            assert self.awaits_tables, f"other tables came, though nothing made any: {origin} after {self.origin}"
+            self.origin, self.awaits_tables, self.seen, self.gone = origin, False, {}, set()
         for answer, version in there.items():
             before = self.seen.get(answer, version)
             assert version >= before, f"{answer}: {version} came after {before}"
@@ -59,6 +62,15 @@ class PlaceReader:
         self.versions += sum(version != self.seen.get(answer) for answer, version in there.items())
         self.gone = self.seen.keys() - there.keys()
         self.seen |= there
+
+    def await_tables(self) -> None:
+        """Let other tables come, once: something made them."""
+        self.awaits_tables = True
+
+    def forget_gone(self) -> None:
+        """Let answers that are gone come again in any version: the place keeps no versions of what it deleted."""
+        self.seen = {answer: version for answer, version in self.seen.items() if answer not in self.gone}
+        self.gone = set()
 
 
 def current_reader(path: Path, identity: Names) -> PlaceReader:

@@ -7,10 +7,13 @@ import pytest
 from all_places import CHANGES, AllPlaces
 from fake_topic import fake_topic
 
+SEEDS = 2
 
+
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("name", CHANGES)
-def test_each_place_ends_with_the_results_and_never_goes_back(tmp_path, monkeypatch, connection, sql, name):
-    places = AllPlaces(name, tmp_path, 0, monkeypatch, fake_topic(monkeypatch), sql)
+def test_each_place_ends_with_the_results_and_never_goes_back(tmp_path, monkeypatch, connection, sql, name, seed):
+    places = AllPlaces(name, tmp_path, seed, monkeypatch, fake_topic(monkeypatch), sql)
     places.live()
     places.assert_shown()
     assert all(reader.polls > 15 for reader in places.readers.values())

@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 from current_tables import Desk
 from deaths import Died
 from fake_topic import FakeTopic, as_shown, fake_topic, sending, texts
-from kind_streams import KINDS, TABLE_JOIN, query_of
+from kind_streams import KINDS, SESSIONS, TABLE_JOIN, query_of
 from tailrace.delivery import topic_answers
-from tailrace.delivery.earlier_keys import ROW_KEYS
+from tailrace.delivery.earlier_keys import row_keys
 from tailrace.delivery.topic_answers import send_corrections
 from tailrace.delivery.topic_position import TopicPosition
 from tailrace.storage.backup import back_up
@@ -205,12 +205,13 @@ def test_a_rebuild_takes_back_what_there_is_no_more(corrected, monkeypatch, sect
     corrected.assert_shown()
 
 
-def test_a_rebuild_of_a_stream_without_corrections_is_sent(tmp_path, topic, monkeypatch):
-    desk = TopicDesk("aggregate", tmp_path, 1, topic)
+@pytest.mark.parametrize(("name", "field", "value"), [("aggregate", "size", "750 ms"), ("sessions", "session", "1 s")])
+def test_a_rebuild_of_a_stream_without_corrections_is_sent(tmp_path, topic, monkeypatch, name, field, value):
+    desk = TopicDesk(name, tmp_path, 1, topic)
     desk.driver.run(1000, flush=True)
     desk.send()
-    monkeypatch.setitem(KINDS["aggregate"]["window"], "size", "750 ms")
-    desk.driver.rebuild(sending(query_of("aggregate", desk.directory)))
+    monkeypatch.setitem((KINDS | SESSIONS)[name]["window"], field, value)
+    desk.driver.rebuild(sending(query_of(name, desk.directory)))
     desk.assert_shown()
 
 
@@ -298,13 +299,13 @@ def test_the_keys_of_answers_are_read_without_their_other_columns(corrected, mon
     assert not {"id", "score", "y", "emitted_at"} & {*read}
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, *SESSIONS])
 def test_the_columns_of_keys_are_known_without_the_query(tmp_path, name):
     desk = Desk(name, tmp_path, 1)
     desk.driver.run(1000)
     names = desk.driver.tables.schema("results").names
     identity = desk.driver.pipeline.kind.answers.row_identity
-    assert tuple(column for column in ROW_KEYS if column in names) == identity
+    assert tuple(row_keys(names, desk.driver.layout.manifest().structure)) == identity
 
 
 def without_corrections(position: str) -> str:
