@@ -230,6 +230,24 @@ MUTATIONS = (
         ("tests/orchestration/test_alerts.py",),
     ),
     Mutation(
+        "an alert of a place: a driver that is over, or of an earlier release, ends none",
+        "orchestration/alert_watch.py",
+        "        if reported.state in OVER or reported.away is None:\n            return\n",
+        "",
+        (
+            "tests/orchestration/test_alerts.py::test_a_driver_that_does_not_know_its_places_or_is_over_ends_no_alert_of_a_place",
+        ),
+    ),
+    Mutation(
+        "an alert of a place: a driver that has not delivered yet ends none",
+        "orchestration/alert_watch.py",
+        "        if not reported.away:\n",
+        "        if not reported.away_problems(0):\n",
+        (
+            "tests/orchestration/test_alerts.py::test_neither_another_watch_nor_another_driver_tells_again_of_a_place_that_is_away",
+        ),
+    ),
+    Mutation(
         "a status of a driver is shown though the tables are damaged",
         "orchestration/stream_notes.py",
         "except Exception as error:",
