@@ -10,6 +10,7 @@ CALIBRATE = "tests/orchestration/test_calibration_operators.py"
 WATCH = "tests/orchestration/test_stream_operators.py"
 LAST_RUNS = "tests/orchestration/test_console_last_runs.py"
 WARNINGS = "tests/orchestration/test_driver_warnings.py"
+PUBLISH = "tests/orchestration/test_publish.py"
 
 MUTATIONS = (
     Mutation(
@@ -246,6 +247,27 @@ MUTATIONS = (
         (
             "tests/orchestration/test_alerts.py::test_neither_another_watch_nor_another_driver_tells_again_of_a_place_that_is_away",
         ),
+    ),
+    Mutation(
+        "publication: an event of another query with the same topic is no event of this one",
+        "orchestration/publish_operator.py",
+        'if extra.get("query", query) == query), {})',
+        "), {})",
+        (f"{PUBLISH}::test_events_of_another_query_with_the_same_topic_are_passed_over",),
+    ),
+    Mutation(
+        "publication: an event of a place comes when the place has the answers",
+        "orchestration/publish_operator.py",
+        "        if self.place is None:\n",
+        '        if self.place in (None, "current"):\n',
+        (f"{PUBLISH}::test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change",),
+    ),
+    Mutation(
+        "publication: a place that gets its answers after the last commit is published",
+        "orchestration/commit_trigger.py",
+        " | all_delivered(layout)",
+        "",
+        (f"{PUBLISH}::test_a_trigger_fires_once_a_place_has_the_answers",),
     ),
     Mutation(
         "a status of a driver is shown though the tables are damaged",
