@@ -50,7 +50,7 @@ def sources(query: Query) -> list[Asset]:
 
 
 def _read(uri: str) -> Asset:
-    """Return the asset of a place that a query reads: that of another query's table, if it lies in the warehouse."""
+    """Return the asset of a place that a query reads; in the warehouse, the asset of the table of another query."""
     with suppress(Refused):  # the warehouse may be known to the tasks alone
         warehouse = settings.warehouse()
         root = warehouse.as_uri() if isinstance(warehouse, Path) else warehouse.rstrip("/")
