@@ -27,13 +27,11 @@ from place_readers import current_reader, postgres_reader, topic_reader
 from postgres_desk import TABLE, PostgresDesk, at_each_statement
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.delivery import current
-from tailrace.delivery.current import CURRENT
 from tailrace.delivery.places import places_of
-from tailrace.delivery.postgres import POSTGRES
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.delivery.topic_answers import TOPIC
 from tailrace.ground.errors import Busy, Refused
 from tailrace.ground.retries import Retries
+from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC
 from tailrace.query.query import Query
 from tailrace.storage.backup import back_up
 from tailrace.storage.restore import restore

@@ -16,8 +16,9 @@ from kind_streams import TABLE_JOIN, disturbed_rows, query_of, sides_of, write_f
 from local_driver import Driver, correct_here
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.delivery import current
-from tailrace.delivery.current import CURRENT, refresh
+from tailrace.delivery.current import refresh
 from tailrace.ground.times import in_ms
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.results import read_answers
 from warehouse import EPOCH

@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from tailrace.delivery.current import CURRENT, refresh
+from tailrace.delivery.current import refresh
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.declared import declared_query
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas

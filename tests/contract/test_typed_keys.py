@@ -14,8 +14,9 @@ import pytest
 
 from local_driver import Driver, correct_here
 from tailrace.correction.quality import read_quality
-from tailrace.delivery.current import CURRENT, refresh
+from tailrace.delivery.current import refresh
 from tailrace.ground.json_rows import json_rows
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.results import read_answers

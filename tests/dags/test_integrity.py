@@ -246,7 +246,7 @@ def test_a_join_with_a_table_has_nothing_to_correct_nor_to_calibrate(queries):
     declare(queries, "where", TABLE_QUERY)
     dags = load()
     assert set(dags) == {"stream_where", "publish_where", "rebuild_where"}
-    assert [task.task_id for task in dags["publish_where"].tasks] == ["results"]
+    assert [task.task_id for task in dags["publish_where"].tasks] == ["results", "current"]
     assert "No tuple is late" in dags["stream_where"].doc_md
     assert "correct_where" not in dags["stream_where"].doc_md
     inlets = [inlet.uri for inlet in dags["stream_where"].get_task("supervise").inlets]
@@ -339,9 +339,26 @@ def test_tables_are_assets_with_their_lineage(dags, queries):
     assert [asset.name for asset in correct.inlets] == ["first.late"]
     assert [asset.uri for asset in correct.outlets] == ["tailrace://first/quality"]
     published = [asset.uri for task in dags["publish_first"].tasks for asset in task.outlets]
-    assert published == ["tailrace://first/results", "tailrace://first/corrections"]
+    assert published == ["tailrace://first/results", "tailrace://first/corrections", "tailrace://first/current"]
     names = [asset.name for dag in dags.values() for task in dag.tasks for asset in task.outlets]
     assert len(names) == len(set(names)), "each table has one writer"
+
+
+def test_a_query_publishes_the_places_that_its_file_names(queries):
+    places = "{{kafka: {{servers: 'b:9092', topic: answers}}, postgres: {{connection: reports, table: revenue}}}}"
+    declare(queries, "third", f"{QUERY}answers: {places}\n")
+    dag = load()["publish_third"]
+    published = {task.task_id: [asset.uri for asset in task.outlets] for task in dag.tasks}
+    assert published == {
+        "results": ["tailrace://third/results"],
+        "corrections": ["tailrace://third/corrections"],
+        "current": ["tailrace://third/current"],
+        "kafka": ["kafka://b:9092/answers"],
+        "postgres": ["postgres-table://reports/revenue"],
+    }
+    assert all(task.inlets == task.outlets for task in dag.tasks)
+    assert "`third.current` and `kafka://b:9092/answers`" in dag.doc_md
+    DagSerialization.to_dict(dag)
 
 
 LEARNING_QUERY = QUERY.replace("{{tick: 1 min}}", "{{policy: cache_duration, tick: 1 min}}")

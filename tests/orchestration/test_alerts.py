@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -35,6 +37,7 @@ ALERTS = """\
 alerts:
   promise_broken: {{notify: ops_webhook, runbook: call the team of readings}}
   lag: {{notify: ops_webhook, rows: 1000}}
+  place_away: {{notify: ops_webhook, after: 10 min}}
   driver_lost: {{notify: ops_webhook}}
   crash_loop: {{notify: ops_webhook}}
 """
@@ -160,6 +163,59 @@ def test_a_stream_that_lags_is_told_and_when_it_has_caught_up(watch, webhook):
     assert told(webhook) == [("lag", "firing"), ("lag", "resolved")]
     assert webhook.received[0][2]["detail"] == "1,001 rows to read, 1,000 are the bound"
     assert webhook.received[0][2]["runbook"] == RUNBOOK["lag"]
+
+
+def away_status(away, problem=None, state="streaming"):
+    """A status with places that are away; `away` has for how many minutes."""
+    live = status(state=state)
+    since = None if away is None else {name: live.now_ms - minutes * 60_000 for name, minutes in away.items()}
+    return replace(live, reported=replace(live.reported, away=since, problem=problem))
+
+
+POSTGRES_AWAY = "postgres: connection refused; it is tried again"
+
+
+def test_a_place_that_is_away_for_a_while_is_told_once_and_when_it_takes_answers(watch, webhook):
+    for minutes in (9, 10, 11):
+        watch.observe(away_status({"postgres": minutes}, POSTGRES_AWAY))
+    watch.observe(away_status({"postgres": 11, "buffer of postgres": 1}, POSTGRES_AWAY, "held"))
+    assert told(webhook) == [("place_away", "firing")]
+    watch.observe(away_status({}))
+    watch.observe(away_status({}))
+    assert told(webhook) == [("place_away", "firing"), ("place_away", "resolved")]
+    assert webhook.received[0][2]["text"] == f"readings: place away: {POSTGRES_AWAY}"
+    assert webhook.received[0][2]["runbook"] == RUNBOOK["place_away"]
+    assert webhook.received[1][2]["text"] == "readings: place away, over: every place takes answers"
+
+
+def test_an_alert_of_a_place_says_that_the_stream_is_held_and_names_no_other_problem(watch, webhook):
+    problem = f"stream: the disk is full\n{POSTGRES_AWAY}\n    more of it\nbuffer of postgres: it lacked answers"
+    watch.observe(away_status({"postgres": 60, "buffer of postgres": 20, "kafka": 60}, problem, "held"))
+    [(_, _, body)] = webhook.received
+    detail = f"{POSTGRES_AWAY}; buffer of postgres: it lacked answers; the stream is held by it"
+    assert body["detail"] == detail
+
+
+def test_neither_another_watch_nor_another_driver_tells_again_of_a_place_that_is_away(watch, file, layout, webhook):
+    watch.observe(away_status({"postgres": 10}, POSTGRES_AWAY))
+    again = AlertWatch(file, layout, print)
+    again.observe(away_status({"postgres": 11}, POSTGRES_AWAY))
+    again.observe(away_status({}, state="starting"))
+    again.observe(away_status({"postgres": 0}))  # the new driver has not delivered yet
+    again.observe(away_status({"postgres": 10}, POSTGRES_AWAY))
+    assert told(webhook) == [("place_away", "firing")]
+
+
+@pytest.mark.parametrize(("away", "state"), [(None, "streaming"), ({}, "drained")])
+def test_a_driver_that_does_not_know_its_places_or_is_over_ends_no_alert_of_a_place(watch, webhook, away, state):
+    watch.observe(away_status({"kafka": 10}, "kafka: away"))
+    watch.observe(away_status(away, state=state))
+    assert told(webhook) == [("place_away", "firing")]
+
+
+def test_a_place_is_away_after_five_minutes_where_the_query_file_says_nothing(tmp_path):
+    text = QUERY + "alerts: {{place_away: {{notify: ops_webhook}}}}\n"
+    assert load(declare(tmp_path, "readings", text)).alerts.place_away.after == timedelta(minutes=5)
 
 
 def test_a_driver_host_that_does_not_answer_is_told_as_a_lost_driver(watch, webhook, monkeypatch):
@@ -333,6 +389,8 @@ def test_a_query_file_sends_nothing_by_a_connection_that_is_not_meant_for_alerts
         ("{{promise_brocken: {{notify: x}}}}", r"alerts.promise_brocken: 'promise_brocken' is no field here"),
         ("{{lag: {{notify: x}}}}", r"alerts.lag.rows: is missing\n.*rows: 100000"),
         ("{{lag: {{notify: x, rows: 0}}}}", r"alerts.lag.rows: '0' does not fit"),
+        ("{{place_away: {{notify: x, after: 5}}}}", r"alerts.place_away.after: 5 has no unit"),
+        ("{{place_away: {{notify: x, after: -1 s}}}}", r"alerts.place_away.after: '-1 s' does not fit"),
         ("{{driver_lost: {{}}}}", r"alerts.driver_lost.notify: is missing\n.*notify: ops_webhook"),
         ("{{driver_lost: {{notify: 'a b'}}}}", r"alerts.driver_lost.notify: 'a b' does not fit"),
         ("{{promise_broken: {{notify: x}}}}", r"alerts: policy none promises nothing"),

@@ -63,6 +63,7 @@ def test_every_asset_of_a_query_has_the_address_of_the_part_that_shows_it(dags, 
     }
     parts = {
         "results": "answers",
+        "current": "answers",
         "commits": "answers",
         "corrections": "ledger",
         "proposals": "ledger",

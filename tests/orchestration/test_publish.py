@@ -11,14 +11,18 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
 from chained_queries import chain
-from fake_host import write_status
+from fake_host import QUERY, declare, write_status
 from late_tables import SCHEMA
+from tailrace.delivery.delivered import note_delivered
+from tailrace.ground.duration import format_time
 from tailrace.ground.times import with_times
 from tailrace.orchestration import assets
 from tailrace.orchestration.commit_trigger import CommitTrigger
 from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import find
+from tailrace.query.loading import load
 from tailrace.storage.status import Status
+from tailrace.storage.table_snapshot import TableSnapshot
 from tailrace.storage.tables import Tables
 from waiting import PATIENCE_S
 
@@ -48,12 +52,15 @@ class Events(list):
 
 @pytest.fixture
 def publish(place):
-    """Runs the task of a table as Airflow does, which stores the event only with the task's success."""
+    """Runs the task of a table or place as Airflow does, which stores the event only with the task's success."""
     events = {}
 
     def run(name="results", dies=False):
-        [table] = [asset for asset in assets.published(find("readings").query) if asset.name == f"readings.{name}"]
-        operator = PublishOperator(task_id=name, table=table, query="readings", file="")
+        declared = find("readings")
+        places = assets.places(declared.query)
+        tables = {table.name.rpartition(".")[2]: table for table in assets.published(declared.query)}
+        table, place = (tables | places)[name], name if name in places else None
+        operator = PublishOperator(task_id=name, table=table, place=place, query="readings", file=str(declared.file))
         stored = events.setdefault(name, Events())
         outlet = SimpleNamespace(extra={})
         operator.execute({"inlet_events": {table: stored}, "outlet_events": {table: outlet}})
@@ -69,7 +76,14 @@ def test_an_event_tells_what_a_table_has_gained(answer, publish, layout):
     write_status(layout, 1)
     replace(Status.read(layout), coverage=0.5, committed=3000).write(layout)
     answer(1000, 2000)
-    first = {"rows": 2, "total_rows": 2, "as_of": "1970-01-01T00:00:02.000Z", "coverage": 0.5, "promise": "unknown"}
+    first = {
+        "query": "readings",
+        "rows": 2,
+        "total_rows": 2,
+        "as_of": "1970-01-01T00:00:02.000Z",
+        "coverage": 0.5,
+        "promise": "unknown",
+    }
     first |= {"committed": "1970-01-01T00:00:03.000Z", "promise_detail": "nothing is measured yet"}
     first |= {"page": "/tailrace/queries/readings?part=promise"}
     assert publish() == first
@@ -165,6 +179,60 @@ def fired(trigger, looks, steps):
     return asyncio.run(asyncio.wait_for(listen(), PATIENCE_S))
 
 
+KAFKA = "answers: {{kafka: {{servers: 'b:9092', topic: answers}}}}\n"
+POSTGRES = "answers: {{postgres: {{connection: reports, table: reports.revenue}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "uri"),
+    [
+        ("current", "", None),
+        ("kafka", KAFKA, "kafka://b:9092/answers"),
+        ("postgres", POSTGRES, "postgres-table://reports/reports.revenue"),
+    ],
+)
+def test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change(
+    answer, publish, layout, place, name, section, uri
+):
+    declare(place / "queries", "readings", QUERY + section)
+    answer(1000)
+    with pytest.raises(AirflowSkipException, match="nothing new"):
+        publish(name)
+    for rows, as_of in ((3, 1000), (5, 2000)):
+        note_delivered(layout, name, uri, TableSnapshot(rows, format_time(as_of)))
+        extra = publish(name)
+        assert (extra["total_rows"], extra["as_of"], extra["query"]) == (rows, format_time(as_of), "readings")
+        with pytest.raises(AirflowSkipException):
+            publish(name)
+    assert extra["rows"] == 2
+
+
+def test_what_another_target_has_is_no_event_of_the_declared_one(publish, layout, place):
+    declare(place / "queries", "readings", QUERY + KAFKA)
+    note_delivered(layout, "kafka", "kafka://b:9092/earlier", TableSnapshot(3, format_time(1000)))
+    with pytest.raises(AirflowSkipException):
+        publish("kafka")
+
+
+def test_events_of_another_query_with_the_same_topic_are_passed_over(publish, layout, place):
+    declare(place / "queries", "readings", QUERY + KAFKA)
+    note_delivered(layout, "kafka", "kafka://b:9092/answers", TableSnapshot(3, format_time(1000)))
+    publish("kafka")
+    publish.events["kafka"].append(SimpleNamespace(extra={"query": "others", "total_rows": 9, "as_of": None}))
+    with pytest.raises(AirflowSkipException):
+        publish("kafka")
+    publish.events["kafka"].append(SimpleNamespace(extra={"total_rows": 3, "as_of": format_time(1000)}))
+    with pytest.raises(AirflowSkipException):
+        publish("kafka")  # an event of an earlier release
+
+
+def test_a_trigger_fires_once_a_place_has_the_answers(answer, layout):
+    given = TableSnapshot(1, "1970-01-01T00:00:01.000Z")
+    steps = {3: lambda: answer(1000), 6: lambda: note_delivered(layout, "kafka", "kafka://b:9092/answers", given)}
+    first = {"results": {"rows": 1, "as_of": given.as_of}}
+    assert fired(CommitTrigger("readings", 0.001), 12, steps) == [first, first | {"kafka": first["results"]}]
+
+
 def test_a_trigger_fires_once_for_each_change(answer, layout):
     steps = {3: lambda: answer(1000), 6: lambda: answer(2000, table="corrections")}
     first = {"results": {"rows": 1, "as_of": "1970-01-01T00:00:01.000Z"}}
@@ -213,3 +281,48 @@ def test_a_chain_reads_the_assets_that_its_upstream_query_publishes(tmp_path):
     names = {"revenue.results": "tailrace://revenue/results", "revenue.corrections": "tailrace://revenue/corrections"}
     assert {asset.name: asset.uri for asset in read} == names
     assert second.streams["minutes"].uri == read[0].uri
+
+
+CHAINED = QUERY.replace("{{format: parquet, path: readings}}", "{{format: kafka, servers: 'b:9092', topic: answers}}")
+
+
+def test_a_query_reads_the_topic_that_another_one_publishes(tmp_path):
+    first = load(declare(tmp_path, "first", QUERY + KAFKA))
+    second = load(declare(tmp_path, "second", CHAINED.replace("    arrival_time: arrival_time\n    id: id\n", "")))
+    assert assets.sources(second) == [assets.places(first)["kafka"]]
+
+
+ZONES = """\
+name: {name}
+kind: spatial_join
+streams:
+  left: {{source: {{format: parquet, path: fixes}}, event_time: at, arrival_time: came, id: id}}
+spatial_join:
+  join: table
+  geometry: {{left: {{x: lon, y: lat}}}}
+  relation: within
+  table: TABLE
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("postgres", "{{format: postgres, connection: reports, table: reports.revenue, id: id, geometry: shape}}"),
+        ("current", "{{format: delta, path: WAREHOUSE/first/current, id: id, geometry: shape}}"),
+    ],
+)
+def test_a_join_reads_the_table_that_another_query_publishes(tmp_path, monkeypatch, name, table):
+    monkeypatch.setenv("TAILRACE_WAREHOUSE", str(tmp_path / "warehouse"))
+    first = load(declare(tmp_path, "first", QUERY + POSTGRES))
+    join = load(declare(tmp_path, "zones", ZONES.replace("TABLE", table.replace("WAREHOUSE", f"{tmp_path}/warehouse"))))
+    assert assets.sources(join)[1:] == [assets.places(first)[name]]
+
+
+@pytest.mark.parametrize("warehouse", [None, "elsewhere"])
+def test_a_table_outside_the_warehouse_is_an_asset_by_its_path(tmp_path, monkeypatch, warehouse):
+    monkeypatch.delenv("TAILRACE_WAREHOUSE", raising=False)
+    if warehouse is not None:
+        monkeypatch.setenv("TAILRACE_WAREHOUSE", str(tmp_path / warehouse))
+    query = load(declare(tmp_path, "readings"))
+    assert [asset.uri for asset in assets.sources(query)] == [query.streams["readings"].uri]

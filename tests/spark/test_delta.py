@@ -9,7 +9,7 @@ from pathlib import Path
 from delta_jars import JARS
 from local_driver import correct_here
 from oracle import Settings
-from tailrace.delivery.current import CURRENT
+from tailrace.query.answers_section import CURRENT
 from tailrace.spark.app import run
 from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions

@@ -14,7 +14,7 @@ from workloads import NAME
 
 from current_tables import rows_of
 from place_readers import PlaceReader, current_reader
-from tailrace.delivery.current import CURRENT
+from tailrace.query.answers_section import CURRENT
 from tailrace.storage.layout import Layout
 
 T = TypeVar("T")

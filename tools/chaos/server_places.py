@@ -20,9 +20,8 @@ from kafka_broker import Broker
 from place_readers import postgres_reader, topic_reader
 from postgres import Server
 from postgres_desk import rows_of_table
-from tailrace.delivery.postgres import POSTGRES
-from tailrace.delivery.topic_answers import TOPIC
 from tailrace.drivers.embedded import free_port
+from tailrace.query.answers_section import POSTGRES, TOPIC
 from topic_records import Record, TopicRecords
 
 _SCRAM = "--auth-host=scram-sha-256 --auth-local=scram-sha-256"

@@ -8,8 +8,37 @@ ANSWER_LOG = "tests/unit/delivery/test_answer_log.py"
 CURRENT = "tests/unit/delivery/test_current.py"
 DELIVERY = "tests/unit/stream/test_delivery.py"
 POSTGRES = "tests/answers_postgres/test_delivery.py"
+DELIVERED = "tests/unit/delivery/test_delivered.py"
 
 MUTATIONS = (
+    Mutation(
+        "delivered: another target has nothing yet",
+        "delivery/delivered.py",
+        "    return snapshot if noted_uri == uri else _NOTHING\n",
+        "    return snapshot\n",
+        (f"{DELIVERED}::test_another_target_has_nothing_of_what_the_one_before_has",),
+    ),
+    Mutation(
+        "delivered: a topic lacks a batch that is not sent yet",
+        "delivery/topic_answers.py",
+        "        if _has_sent(tables):\n",
+        "        if True:\n",
+        (f"{DELIVERED}::test_a_topic_lacks_a_batch_that_is_written_and_not_sent",),
+    ),
+    Mutation(
+        "delivered: a transaction of PostgreSQL is noted once it is committed",
+        "delivery/postgres.py",
+        "            session.commit()\n",
+        "            note_delivered(layout, POSTGRES, declared.uri(), written)\n            session.commit()\n",
+        (f"{DELIVERED}::test_a_transaction_that_failed_has_delivered_nothing",),
+    ),
+    Mutation(
+        "delivered: a damaged note is written again",
+        "delivery/delivered.py",
+        "    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):\n",
+        "    except FileNotFoundError:\n",
+        (f"{DELIVERED}::test_a_damaged_note_says_nothing_and_is_written_again",),
+    ),
     Mutation(
         "places: one that fails keeps no answers from the others",
         "delivery/places.py",

@@ -10,6 +10,7 @@ CALIBRATE = "tests/orchestration/test_calibration_operators.py"
 WATCH = "tests/orchestration/test_stream_operators.py"
 LAST_RUNS = "tests/orchestration/test_console_last_runs.py"
 WARNINGS = "tests/orchestration/test_driver_warnings.py"
+PUBLISH = "tests/orchestration/test_publish.py"
 
 MUTATIONS = (
     Mutation(
@@ -235,6 +236,45 @@ MUTATIONS = (
         'if str(connection.extra_dejson.get(MARK)).lower() != "true":',
         "if False:",
         ("tests/orchestration/test_alerts.py",),
+    ),
+    Mutation(
+        "an alert of a place: a driver that is over, or of an earlier release, ends none",
+        "orchestration/alert_watch.py",
+        "        if reported.state in OVER or reported.away is None:\n            return\n",
+        "",
+        (
+            "tests/orchestration/test_alerts.py::test_a_driver_that_does_not_know_its_places_or_is_over_ends_no_alert_of_a_place",
+        ),
+    ),
+    Mutation(
+        "an alert of a place: a driver that has not delivered yet ends none",
+        "orchestration/alert_watch.py",
+        "        if not reported.away:\n",
+        "        if not reported.away_problems(0):\n",
+        (
+            "tests/orchestration/test_alerts.py::test_neither_another_watch_nor_another_driver_tells_again_of_a_place_that_is_away",
+        ),
+    ),
+    Mutation(
+        "publication: an event of another query with the same topic is no event of this one",
+        "orchestration/publish_operator.py",
+        'if extra.get("query", query) == query), {})',
+        "), {})",
+        (f"{PUBLISH}::test_events_of_another_query_with_the_same_topic_are_passed_over",),
+    ),
+    Mutation(
+        "publication: an event of a place comes when the place has the answers",
+        "orchestration/publish_operator.py",
+        "        if self.place is None:\n",
+        '        if self.place in (None, "current"):\n',
+        (f"{PUBLISH}::test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change",),
+    ),
+    Mutation(
+        "publication: a place that gets its answers after the last commit is published",
+        "orchestration/commit_trigger.py",
+        " | all_delivered(layout)",
+        "",
+        (f"{PUBLISH}::test_a_trigger_fires_once_a_place_has_the_answers",),
     ),
     Mutation(
         "a status of a driver is shown though the tables are damaged",

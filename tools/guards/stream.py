@@ -76,7 +76,7 @@ MUTATIONS = (
         "answers are sent before the batch is noted",
         "stream/sink.py",
         "self.answer_topic.send(",
-        "record_written(self.tables.tables.layout, lacking, batch)\n            self.answer_topic.send(",
+        "record_written(self.tables.tables.layout, lacking, batch)\n                self.answer_topic.send(",
         (SINK,),
     ),
     Mutation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 ACTIVITY = "tests/unit/stream/test_activity_log.py"
+DELIVERY, RUN = "tests/unit/stream/test_delivery.py", "tests/unit/stream/test_run.py"
 
 MUTATIONS = (
     Mutation(
@@ -127,6 +128,50 @@ MUTATIONS = (
         "**self._rejected, **totals, **newest)",
         "**self._rejected, **totals)",
         ("tests/unit/stream/test_status_reporter.py",),
+    ),
+    Mutation(
+        "status: a place that is away keeps the time since when",
+        "stream/status_reporter.py",
+        "(self._status.away or {}).get(part, wall_ms())",
+        "wall_ms()",
+        ("tests/unit/stream/test_status_reporter.py::test_a_place_that_is_away_says_since_when",),
+    ),
+    Mutation(
+        "a place is away until it has taken answers from this driver",
+        "stream/delivery.py",
+        "        self.reporter.place_away(self.place.name)\n",
+        "        pass\n",
+        (f"{DELIVERY}::test_a_place_is_away_from_the_start_until_it_has_answers_and_while_deliveries_fail",),
+    ),
+    Mutation(
+        "a place that fails is away",
+        "stream/delivery.py",
+        "        self.reporter.place_away(part, problem is not None)\n",
+        "        self.reporter.place_away(part, False)\n",
+        (f"{DELIVERY}::test_a_place_is_away_from_the_start_until_it_has_answers_and_while_deliveries_fail",),
+    ),
+    Mutation(
+        "a topic is away while its batch can't be sent",
+        "stream/run.py",
+        "if isinstance(error, TopicAway):",
+        "if False:",
+        (f"{RUN}::test_a_topic_that_takes_no_answers_is_away_until_it_has_taken_a_batch",),
+    ),
+    Mutation(
+        "a topic is away until it has taken the batch that an earlier driver could not send",
+        "stream/run.py",
+        "if self.sink.answer_topic is not None and self.done < self.planner.batches:",
+        "if False:",
+        (f"{RUN}::test_a_topic_that_takes_no_answers_is_away_until_it_has_taken_a_batch",),
+    ),
+    Mutation(
+        "a batch whose answers could not be sent says so",
+        "stream/sink.py",
+        "raise TopicAway(str(error)) from error",
+        "raise",
+        (
+            "tests/unit/stream/test_sink.py::test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again",
+        ),
     ),
     Mutation(
         "status: a commit's age is steady",

@@ -32,6 +32,10 @@ def _new_producer(access: AccessErrors) -> Any:
     return new_producer(access)
 
 
+class TopicAway(ConnectionError):
+    """Raised when the answers of a batch could not be sent to their topic."""
+
+
 @dataclass
 class AnswerTopic:
     """Sends answers as JSON records, whose key is the row's identity; a tombstone takes a row back.

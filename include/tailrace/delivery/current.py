@@ -18,10 +18,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.answer_parts import PART_ROWS, answer_parts
+from tailrace.delivery.delivered import note_delivered, written_answers
 from tailrace.delivery.groups import Changes, changes_of
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.errors import Damaged
 from tailrace.kind.protocol import Kind
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_corrections
 from tailrace.storage.holding import RequireHeld
@@ -31,9 +33,6 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import storage_options
-
-CURRENT = "current"
-"""The name of the table, and of the lock of those who write it."""
 
 _COMPACT_EVERY = 64  # commits, of which each adds a file
 _MOST_COMMITS = 256  # of the query's tables without a change of an answer, until the position is written all the same
@@ -87,10 +86,12 @@ def _refresh(layout: Layout, public: PublicAnswers, require_held: RequireHeld) -
     if not tables.has("results"):
         return 0
     with naming_what_is_lost(layout, CURRENT):
+        answers = written_answers(tables)
         before = tables.open(CURRENT).version() if tables.has(CURRENT) else -1
         written = _Refresh(tables, public, require_held).run()
     if before // _COMPACT_EVERY != Tables(layout).open(CURRENT).version() // _COMPACT_EVERY and before >= 0:
         Tables(layout).compact([CURRENT])
+    note_delivered(layout, CURRENT, None, answers)
     return written
 
 

@@ -7,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from tailrace.delivery.current import CURRENT, refresh
-from tailrace.delivery.postgres import POSTGRES, check_answer_table, deliver
-from tailrace.delivery.topic_answers import TOPIC, send_corrections
+from tailrace.delivery.current import refresh
+from tailrace.delivery.postgres import check_answer_table, deliver
+from tailrace.delivery.topic_answers import send_corrections
 from tailrace.ground.errors import Damaged
 from tailrace.kind.protocol import Kind
+from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 

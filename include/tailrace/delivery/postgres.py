@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_parts import answer_parts, newest_of
+from tailrace.delivery.delivered import note_delivered, written_answers
 from tailrace.delivery.postgres_merge import Merge
 from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.postgres_target import PostgresTarget
@@ -27,14 +28,12 @@ from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import first_places, number_rows, select
 from tailrace.ground.times import with_times
 from tailrace.kind.protocol import Kind
+from tailrace.query.answers_section import POSTGRES
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_corrections
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
-
-POSTGRES = "postgres"
-"""The name of the place, and of the lock of those who deliver there."""
 
 CHECK_TIMEOUT = "10s"
 """The longest duration of a statement of `check_answer_table`."""
@@ -72,6 +71,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
         tables = OpenedTables(layout)
         if not tables.has("results"):
             return 0
+        written = written_answers(tables)
         with declared.server.session() as session, session.cursor() as cursor:
             target = PostgresTarget.of(declared, AnswerColumns.of(public, query), owner_of(layout), cursor)
             target.lock(wait_s)
@@ -79,7 +79,8 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
             sent = _Delivery(target, tables, public).run()
             require_held()
             session.commit()
-            return sent
+        note_delivered(layout, POSTGRES, declared.uri(), written)
+        return sent
 
 
 def check_answer_table(query: Query, kind: Kind, layout: Layout) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from tailrace.delivery.current import CURRENT
 from tailrace.ground.errors import refuse
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.query.answers_section import CURRENT
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.begun import begun, in_words
 from tailrace.storage.layout import Layout

@@ -19,6 +19,7 @@ from tailrace.answers.versions import without_retracted
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_parts import answer_parts
 from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.delivery.delivered import note_delivered, written_answers
 from tailrace.delivery.earlier_keys import earlier_keys
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
@@ -29,6 +30,7 @@ from tailrace.ground.object_path import Location
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.protocol import Kind
+from tailrace.query.answers_section import TOPIC
 from tailrace.query.query import Query
 from tailrace.sources.object_files import open_location
 from tailrace.storage.checkpoint import require_corrections
@@ -38,9 +40,6 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.status import wall_ms
 from tailrace.storage.tables import Tables
-
-TOPIC = "kafka"
-"""The name of the place, and of the lock of those who send corrections."""
 
 _VERSION = "version corrections"  # in positions
 _MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
@@ -87,8 +86,21 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         require_same_query(layout, query)
         require_corrections(layout)
         tables = OpenedTables(layout)
-        if tables.has("results"):
-            _TopicDelivery(layout, query, PublicAnswers.of(query, kind), require_held).run(tables)
+        if not tables.has("results"):
+            return
+        written = written_answers(tables)
+        _TopicDelivery(layout, query, PublicAnswers.of(query, kind), require_held).run(tables)
+        if _has_sent(tables):
+            note_delivered(layout, TOPIC, query.answers.kafka.uri(), written)
+
+
+def _has_sent(tables: OpenedTables) -> bool:
+    """Test whether the stream has sent all rows of the opened `results`: `metrics` gets a batch after the topic."""
+    manifest = tables.layout.manifest()
+    if manifest is None:
+        return False
+    answered = tables.last_batch("results", manifest.id)
+    return answered < 0 or tables.last_batch("metrics", manifest.id) >= answered
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import CRASH_LOOP
+from tailrace.ground.duration import ms
 from tailrace.orchestration.incidents import Incidents, Undelivered
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import OVER, Status
 
 if TYPE_CHECKING:
     from tailrace.correction.promise_state import PromiseReader
@@ -75,6 +77,9 @@ class AlertWatch:
         lag = self._incidents.alerts.lag
         if lag is not None and status.lag_rows is not None:
             self._observe_lag(status.lag_rows, lag.rows, now_s)
+        place = self._incidents.alerts.place_away
+        if place is not None:
+            self._observe_places(reported, ms(place.after))
 
     def _observe_lag(self, rows: int, bound: int, now_s: float) -> None:
         """Observe the lag, which is over when it was within the bound for a while.
@@ -85,6 +90,16 @@ class AlertWatch:
             self._lag_at_s = now_s
         if rows > bound or now_s - self._lag_at_s >= CALM_S:
             self._echo("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
+
+    def _observe_places(self, reported: Status, after_ms: int) -> None:
+        """Observe whether a place takes no answers, which is over once each has taken some from the same driver."""
+        if reported.state in OVER or reported.away is None:
+            return
+        if not reported.away:
+            self._echo("place_away", False, "every place takes answers")
+        elif problems := reported.away_problems(after_ms):
+            held = ["the stream is held by it"] if reported.state == "held" else []
+            self._echo("place_away", True, "; ".join([*problems, *held]))
 
     def _echo(self, condition: str, is_active: bool, detail: str) -> None:
         """Report an observation; an alert that can't be sent does not stop the others."""

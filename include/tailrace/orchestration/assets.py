@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from airflow.sdk import Asset, AssetWatcher
 from pydantic import JsonValue
 
+from tailrace.ground.errors import Refused
+from tailrace.orchestration import settings
 from tailrace.orchestration.commit_trigger import INTERVAL_S, PUBLISHED, CommitTrigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.orchestration.links import page_url
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 
@@ -43,7 +48,18 @@ def sources(query: Query) -> list[Asset]:
     ]
     uris = [source.uri() for source in read if not isinstance(source, AnswersSource)]
     uris += [table.place.uri for table in query.tables.values()]
-    return [*upstream, *(Asset(uri) for uri in uris)]
+    return [*upstream, *map(_read, uris)]
+
+
+def _read(uri: str) -> Asset:
+    """Return the asset of a place that a query reads; in the warehouse, the asset of the table of another query."""
+    with suppress(Refused):  # the warehouse may be known to the tasks alone
+        warehouse = settings.warehouse()
+        root = warehouse.as_uri() if isinstance(warehouse, Path) else warehouse.rstrip("/")
+        match uri.removeprefix(f"{root}/").split("/"):
+            case [query, table] if query and table:
+                return _asset(query, table)
+    return Asset(uri)
 
 
 def uncorrected(query: Query, gap_ms: int) -> Asset:
@@ -58,6 +74,14 @@ def uncorrected(query: Query, gap_ms: int) -> Asset:
 def published(query: Query) -> list[Asset]:
     """Return assets of the tables of answers, whose events come while the stream runs."""
     return tables(query, PUBLISHED if query.has_late_tuples else PUBLISHED[:1])
+
+
+def places(query: Query) -> dict[str, Asset]:
+    """Return assets of the places of a query's answers, by their names; their events come while the stream runs.
+
+    A topic or a table of PostgreSQL has the same asset for the queries that write it and those that read it.
+    """
+    return {CURRENT: _asset(query.name, CURRENT)} | {name: Asset(uri) for name, uri in query.answers.uris.items()}
 
 
 def commits(query: Query, interval_s: float = INTERVAL_S) -> Asset:

@@ -18,7 +18,7 @@ PUBLISHED = ("results", "corrections")
 
 
 class CommitTrigger(BaseEventTrigger):
-    """Fires when the tables of answers have changed, at most once per interval.
+    """Fires when the tables of answers, or what their places have, have changed, at most once per interval.
 
     An event may come twice or be lost, such as when the triggerer restarts. That does no harm: the started run compares
     the tables with the last asset event, which Airflow stores together with the task's success.
@@ -49,12 +49,13 @@ class CommitTrigger(BaseEventTrigger):
                 yield TriggerEvent(snapshots)  # type: ignore[no-untyped-call]
 
     def _poll(self) -> dict[str, Any]:
-        """Return the snapshots of the tables with rows; none on an error, which the trigger survives."""
+        """Return the snapshots of the tables and places with rows; none on an error, which the trigger survives."""
         try:
-            from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
+            from tailrace.delivery.delivered import all_delivered  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
+            from tailrace.storage.table_snapshot import TableSnapshot  # noqa: PLC0415 (the same)
 
             layout = Layout.of(settings.warehouse(), self.query)
-            snapshots = {name: TableSnapshot.read(layout, name) for name in PUBLISHED}
+            snapshots = {name: TableSnapshot.read(layout, name) for name in PUBLISHED} | all_delivered(layout)
             return {name: asdict(snapshot) for name, snapshot in snapshots.items() if snapshot.rows}
         except Exception as error:
             self.log.info("the commits of %s are unknown: %s", self.query, error)

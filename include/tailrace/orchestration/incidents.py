@@ -20,6 +20,7 @@ _LOCK_S = 30.0  # longer than its holder needs to send one message
 RUNBOOK = {
     "promise_broken": "look at `tailrace quality`; let the policy wait longer, or promise less",
     "lag": "look at `tailrace status`; raise parallelism or driver memory, or find what slows the source down",
+    "place_away": "read the reason in `tailrace status`, and bring the place back: the stream delivers what it lacks",
     "driver_lost": "read the log of `supervise`, mend what it names, then clear `supervise`",
     "crash_loop": "fix the cause in the last lines of the driver's log, then clear `deploy` and `supervise`",
 }

@@ -14,11 +14,13 @@ from tailrace.orchestration.stream_dags import TASK_DEFAULTS
 
 _DOC = """
 Publishes new answers of the query **{name}** (`{file}`) while its stream lives, as events of the assets {assets}. A DAG
-that is scheduled on one of them runs when there is something new, at most once in {interval}. An event's `extra` has
+that is scheduled on one of them runs when there is something new, at most once in {interval}. An event of a place, as
+`{name}.current`, comes once the place has the answers. An event's `extra` has
 
 | key | holds |
 | --- | --- |
-| `rows`, `total_rows` | rows that the table has gained since the event before, and has |
+| `query` | {name} |
+| `rows`, `total_rows` | rows that the table has gained since the event before, and has; of a place, of both tables |
 | `as_of` | the point of arrival time up to which its newest answers count what had come |
 | `coverage` | the share of the tuples that came in time |
 | `committed` | the arrival time up to which everything was taken in |
@@ -26,7 +28,8 @@ that is scheduled on one of them runs when there is something new, at most once 
 | `page` | the page where more stands |
 
 The triggerer looks once in {interval} while this DAG is not paused. What is committed while it is paused, or while
-Airflow is down, is in the next event. No change has two events: each run compares the table with the event before.
+Airflow is down, is in the next event. No change has two events: each run compares the table, or what was delivered to
+the place, with the event before.
 """
 
 
@@ -44,6 +47,7 @@ def publish_dags(interval_s: float = INTERVAL_S) -> dict[str, DAG]:
 
 def _dag(declaration: Declared, interval_s: float) -> DAG:
     name, published = declaration.query.name, assets.published(declaration.query)
+    places = assets.places(declaration.query)
     with DAG(
         dag_id=f"publish_{name}",
         description=f"New answers of {name}: asset events while the stream lives",
@@ -56,14 +60,16 @@ def _dag(declaration: Declared, interval_s: float) -> DAG:
         + _DOC.format(
             name=name,
             file=declaration.file.name,
-            assets=" and ".join(f"`{table.name}`" for table in published),
+            assets=" and ".join(f"`{table.name}`" for table in (*published, *places.values())),
             interval=format_duration(round(interval_s * 1000)),
         ),
     ) as dag:
-        for table in published:
+        tables = {table.name.rpartition(".")[2]: table for table in published}
+        for task_id, asset in (tables | places).items():
             PublishOperator(
-                task_id=table.name.rpartition(".")[2],
-                table=table,
+                task_id=task_id,
+                table=asset,
+                place=task_id if task_id in places else None,
                 query=name,
                 file=str(declaration.file),
                 max_active_tis_per_dag=1,  # each compares with the event of the previous one

@@ -1,9 +1,9 @@
-"""Operator of the DAG publish_<query>: makes an asset event about the changes of a table of answers."""
+"""Operator of the DAG publish_<query>: makes an asset event about new answers in a table, or in another place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, Context
 from airflow.sdk.exceptions import AirflowSkipException
@@ -11,39 +11,44 @@ from airflow.sdk.exceptions import AirflowSkipException
 from tailrace.orchestration.event_extra import query_extra
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.stream_operators import StreamOperator
+from tailrace.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from tailrace.storage.table_snapshot import TableSnapshot
 
 _NEWEST = 20  # events that are searched for ours, since anyone may add events manually
 
 
 class PublishOperator(StreamOperator):
-    """Compares a table with its last asset event, and makes the next event if the table has changed since.
+    """Compares a table, or what a place has, with its last asset event; makes the next event if it has changed since.
 
     Airflow stores the event together with the task's success, so each change is published exactly once, despite kills
-    and retries. `extra` has `rows` (added since the last event), `total_rows`, `as_of`, and the result of
-    `query_extra`.
+    and retries. `extra` has `query`, `rows` (added since the last event), `total_rows`, `as_of`, and the result
+    of `query_extra`.
 
     Parameters
     ----------
     table : Asset
-        The table, which is inlet and outlet of this task.
+        The table or place, which is inlet and outlet of this task.
+    place : str, optional
+        The name of a place of answers; by default the asset is one of the query's tables.
     """
 
     part = "answers"
 
-    def __init__(self, *, table: Asset, **kwargs: Any) -> None:
+    def __init__(self, *, table: Asset, place: str | None = None, **kwargs: Any) -> None:
         super().__init__(inlets=[table], outlets=[table], **kwargs)
-        self.table = table
+        self.table, self.place = table, place
 
     def execute(self, context: Context) -> None:
-        from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415 (Delta takes long to import)
-
         with refusals_fail():
             layout = self.layout()
-        last = last_extra(context["inlet_events"][self.table].ascending(False).limit(_NEWEST))
-        snapshot = TableSnapshot.read(layout, self.table.name.rpartition(".")[2])
+            snapshot = self._snapshot(layout)
+        last = last_extra(context["inlet_events"][self.table].ascending(False).limit(_NEWEST), self.query)
         if (snapshot.rows, snapshot.as_of) == (last.get("total_rows", 0), last.get("as_of")):
             raise AirflowSkipException(f"{self.table.name} has nothing new since its last event")
         extra = {
+            "query": self.query,
             "rows": snapshot.rows - last.get("total_rows", 0),
             "total_rows": snapshot.rows,
             "as_of": snapshot.as_of,
@@ -51,7 +56,19 @@ class PublishOperator(StreamOperator):
         self.log.info("%s: %s", self.table.name, extra)
         context["outlet_events"][self.table].extra = extra
 
+    def _snapshot(self, layout: Layout) -> TableSnapshot:
+        from tailrace.delivery.delivered import delivered  # noqa: PLC0415 (Delta takes long to import)
+        from tailrace.storage.table_snapshot import TableSnapshot  # noqa: PLC0415 (the same)
 
-def last_extra(events: Iterable[Any]) -> dict[str, Any]:
-    """Return the `extra` of the newest event made by this operator, given events newest first; empty without one."""
-    return next((event.extra for event in events if event.extra and "total_rows" in event.extra), {})
+        if self.place is None:
+            return TableSnapshot.read(layout, self.table.name.rpartition(".")[2])
+        return delivered(layout, self.place, self.declared().query.answers.uris.get(self.place))
+
+
+def last_extra(events: Iterable[Any], query: str) -> dict[str, Any]:
+    """Return the `extra` of the newest event that this operator made for a query, of events newest first; or empty.
+
+    Several queries may send their answers to one topic. Events of earlier releases have no `query`.
+    """
+    extras = (event.extra for event in events if event.extra and "total_rows" in event.extra)
+    return next((extra for extra in extras if extra.get("query", query) == query), {})

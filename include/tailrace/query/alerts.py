@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
+from tailrace.ground.duration import Duration
 from tailrace.ground.fields import Section
 
 ConnectionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,200}$")]
@@ -31,12 +33,24 @@ class LagAlert(Alert):
     rows: Annotated[int, Field(ge=1)] = Field(description="the stream lags with more rows than this to read: 100000")
 
 
+class PlaceAlert(Alert):
+    """The notifier of a place that takes no answers, and the time after which that is an incident."""
+
+    after: Annotated[Duration, Field(ge=timedelta(0))] = Field(
+        default=timedelta(minutes=5), description="how long a place has to take no answers before that is told: 10 min"
+    )
+
+
 class Alerts(Section):
     """The conditions with a notification, each when it begins and when it is over."""
 
     promise_broken: Alert | None = Field(default=None, description=f"measured errors break the promise: {_EXAMPLE}")
     lag: LagAlert | None = Field(
         default=None, description="too many rows wait to be read: {notify: ops_webhook, rows: 100000}"
+    )
+    place_away: PlaceAlert | None = Field(
+        default=None,
+        description="a place of answers takes none for long: {notify: ops_webhook, after: 10 min}",
     )
     driver_lost: Alert | None = Field(default=None, description=f"nothing runs the query any more: {_EXAMPLE}")
     crash_loop: Alert | None = Field(default=None, description=f"the driver has given up to restart: {_EXAMPLE}")

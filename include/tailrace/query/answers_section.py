@@ -12,6 +12,9 @@ from tailrace.ground.fields import Section
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.postgres_table import PostgresTable
 
+CURRENT, TOPIC, POSTGRES = "current", "kafka", "postgres"
+"""The names of the places of answers: the table `current`, which every query has, and the fields that name others."""
+
 _SHORTEST = timedelta(minutes=2)  # of a buffer: deliveries of a stream that works are less than a minute apart
 
 
@@ -30,6 +33,15 @@ class AnswersSection(Section):
         default=timedelta(days=1),
         description="how long a living stream goes on while a place lacks its answers; then it waits for it: 1 h",
     )
+
+    @property
+    def uris(self) -> dict[str, str]:
+        """The URIs of these places, by their names."""
+        uris = {
+            TOPIC: None if self.kafka is None else self.kafka.uri(),
+            POSTGRES: None if self.postgres is None else self.postgres.uri(),
+        }
+        return {name: uri for name, uri in uris.items() if uri is not None}
 
     @property
     def connections(self) -> list[str]:

@@ -26,9 +26,6 @@ class KafkaSource(KafkaTopic, DeclaredSource):
     format: Literal["kafka"] = Field(description=FORMAT)
     rate: None = Field(default=None, description=RATE)
 
-    def uri(self) -> str:
-        return f"kafka://{self.cluster}/{self.topic}"
-
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
         return self.namespace(brokers_of), self.topic
 

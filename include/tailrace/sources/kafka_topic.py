@@ -40,6 +40,10 @@ class KafkaTopic(Section):
         """The servers, or the name of the connection that has them."""
         return self.servers or str(self.connection)
 
+    def uri(self) -> str:
+        """Return the topic as a URI, by which queries that write and read it meet."""
+        return f"kafka://{self.cluster}/{self.topic}"
+
     def namespace(self, brokers_of: Callable[[str], str | None]) -> str:
         """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server.
 

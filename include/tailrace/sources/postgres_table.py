@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Name, Section
+from tailrace.kind.table_place import DatabaseTable
 from tailrace.sources.postgres_server import PostgresServer, quoted
 
 _TABLE = r"^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$"
@@ -45,6 +46,10 @@ class PostgresTable(Section):
     def quoted(self) -> str:
         """The table as statements name it."""
         return ".".join(map(quoted, self.table.split(".")))
+
+    def uri(self) -> str:
+        """Return the table as a URI, by which queries that write and read it meet."""
+        return DatabaseTable(self.connection, self.table).uri
 
     def dataset(self, address_of: Callable[[str], tuple[str, str] | None]) -> tuple[str, str]:
         """Return namespace and name of the table by OpenLineage's naming.

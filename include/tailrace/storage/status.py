@@ -103,6 +103,9 @@ class Status:
         Whether there were no rows to read for a minute, or none since the start. None in reports of older releases.
     since_ms : int or None
         Wall-clock time at which `phase` began. None in reports of older releases.
+    away : dict or None
+        Wall-clock time since which a delivery target takes no answers, by the name of its problem; since the driver's
+        start until it has taken some. Targets that take answers are left out. None in reports of older releases.
     """
 
     state: State
@@ -139,6 +142,7 @@ class Status:
     tasks: int = 0
     is_idle: bool | None = None
     since_ms: int | None = None
+    away: dict[str, int] | None = None
 
     @property
     def phase(self) -> Phase:
@@ -182,6 +186,12 @@ class Status:
     def problems(self) -> list[str]:
         """The texts of `problem`, one for each problem; a text's later lines are indented."""
         return [] if self.problem is None else _NEXT_PROBLEM.split(self.problem)
+
+    def away_problems(self, after_ms: int) -> list[str]:
+        """Return the problems of delivery targets that have taken no answers for at least some time, a line each."""
+        lines = [text.partition("\n")[0] for text in self.problems]
+        since = {name: ms for name, ms in (self.away or {}).items() if self.at_ms - ms >= after_ms}
+        return [line for line in lines if line.partition(": ")[0] in since]
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no additional room."""

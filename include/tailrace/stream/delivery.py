@@ -51,6 +51,9 @@ class Delivery:
     _lacks_since_s: float | None = field(default=None, init=False)
     _is_full: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        self.reporter.place_away(self.place.name)
+
     def advance(self, batches: int) -> None:
         """Begin a delivery if one is due, and handle the outcome of one that has ended.
 
@@ -90,7 +93,7 @@ class Delivery:
         if is_full or self._is_full:
             lag = f"it lacked answers for more than {format_duration(round(self.buffer_s * 1000))}"
             problem = f"{lag}: the stream takes nothing in until that is less than half of it (answers.buffer)"
-            self.reporter.report_problem(f"buffer of {self.place.name}", problem if is_full else None)
+            self._report(f"buffer of {self.place.name}", problem if is_full else None)
         self._is_full = is_full
         return is_full
 
@@ -148,18 +151,23 @@ class Delivery:
         except BaseException as error:  # also a panic of Delta's library: the stream continues
             self._busy_since_s = None
             self.retries.fail()
-            self.reporter.report_problem(self.place.name, f"{Failure.of(error).reason}; it is tried again")
+            self._report(self.place.name, f"{Failure.of(error).reason}; it is tried again")
         else:
             self._delivered, self._busy_since_s = batches, None
             self._lacks_since_s = began_s  # answers committed meanwhile are missing there
             self.retries.succeed()
-            self.reporter.report_problem(self.place.name, None)
+            self._report(self.place.name, None)
             self.reporter.delivered(self.place.name, committed)
 
     def _report_behind(self, since_s: float, reason: str) -> None:
         """Report the reason that keeps answers from the target for too long; the stream continues."""
         if time.monotonic() - since_s > _BEHIND_S:
-            self.reporter.report_problem(self.place.name, f"behind: {reason} for more than {_BEHIND_S / 60:.0f} min")
+            self._report(self.place.name, f"behind: {reason} for more than {_BEHIND_S / 60:.0f} min")
+
+    def _report(self, part: str, problem: str | None) -> None:
+        """Report a problem that keeps answers from the target; None means that it is over."""
+        self.reporter.report_problem(part, problem)
+        self.reporter.place_away(part, problem is not None)
 
 
 def complete(deliveries: Sequence[Delivery]) -> None:

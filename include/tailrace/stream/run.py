@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tailrace.delivery.answer_topic import TopicAway
 from tailrace.engine.executor import Executor
 from tailrace.engine.progress import Progress
 from tailrace.ground.background import Background
@@ -90,6 +91,8 @@ class StreamRun:
         """Run one batch after the other; after a failure that may be transient, repeat the failed batch."""
         progress: Progress | None = None
         is_known = False
+        if self.sink.answer_topic is not None and self.done < self.planner.batches:
+            self.reporter.place_away(_STREAM)  # an earlier driver may have failed to send this batch's answers
         while True:
             try:
                 if not is_known:
@@ -153,6 +156,7 @@ class StreamRun:
         self.batch_retries.succeed()
         self.process_failures = 0
         self.reporter.report_problem(_STREAM, None)
+        self.reporter.place_away(_STREAM, False)
         is_rescaled = newest(record.header.facts, TASKS) is not None
         progress = self.reporter.batch_written(batch, rows, rows["metrics"].num_rows if is_rescaled else 0)
         self.planner.observe(in_ms(rows["metrics"]).to_pylist())
@@ -191,6 +195,8 @@ class StreamRun:
         if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error
         self.reporter.report_problem(_STREAM, f"{failure.reason}; it is tried again")
+        if isinstance(error, TopicAway):
+            self.reporter.place_away(_STREAM)
 
     def await_retry(self) -> bool:
         """Wait until the next try is due; return False if a drain is requested before."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.delivery.answer_topic import AnswerTopic, TopicAway
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.tables import COMPACT_EVERY
 from tailrace.storage.written_batches import record_written
@@ -70,7 +70,10 @@ class Sink:
             return
         for answers in self.tables.answers(rows):
             self.require_held()
-            self.answer_topic.send(answers)
+            try:
+                self.answer_topic.send(answers)
+            except ConnectionError as error:
+                raise TopicAway(str(error)) from error
 
 
 def require_balance(table_rows: Mapping[str, pa.Table]) -> None:

@@ -71,7 +71,7 @@ class StatusReporter:
         self._problems: dict[str, str | None] = {}
         self._ends_ms: dict[str, int] = {}  # the time at which the driver ends because of a problem of each part
         self._rejections, self._recent = Rejections(), RecentRecords()
-        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now)
+        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now, away={})
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
         self._rows_s: float | None = None  # when there were rows to read last
@@ -190,6 +190,20 @@ class StatusReporter:
             gives_up_ms=min(self._ends_ms.values(), default=None),
         )
         self._written_s = -math.inf
+
+    def place_away(self, part: str, is_away: bool = True) -> None:
+        """Put into the next status that a delivery target takes no answers, or takes them again.
+
+        A target that has not taken any since the driver's start counts as away, so that a restart ends no outage.
+
+        Parameters
+        ----------
+        part : str
+            The part whose problem keeps answers from the target.
+        """
+        others = {name: ms for name, ms in (self._status.away or {}).items() if name != part}
+        since_ms = (self._status.away or {}).get(part, wall_ms())
+        self._change(away=others | ({part: since_ms} if is_away else {}))
 
     @property
     def committed(self) -> int | None:

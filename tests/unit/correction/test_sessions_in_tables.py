@@ -16,9 +16,10 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.correction.uncorrected import Uncorrected, count_uncorrected
 from tailrace.delivery import current as current_table
-from tailrace.delivery.current import CURRENT, refresh
+from tailrace.delivery.current import refresh
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
+from tailrace.query.answers_section import CURRENT
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange

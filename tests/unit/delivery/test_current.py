@@ -16,9 +16,10 @@ from kind_streams import KINDS
 from tailrace.correction import correct as correct_module
 from tailrace.delivery import current, groups
 from tailrace.delivery.answer_changes import AnswerChanges
-from tailrace.delivery.current import CURRENT, refresh
+from tailrace.delivery.current import refresh
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.kinds import build
+from tailrace.query.answers_section import CURRENT
 from tailrace.storage.backup import back_up
 from tailrace.storage.restore import restore
 from tailrace.storage.results import AnswerTables

@@ -41,6 +41,7 @@ class Reporter:
         self.problems: list[str | None] = []
         self.delivered_to: list[int | None] = []
         self.buffer: list[str | None] = []
+        self.away: set[str] = set()
 
     def report_problem(self, part: str, problem: str | None) -> None:
         if part == "buffer of current":
@@ -48,6 +49,9 @@ class Reporter:
             return
         assert part == "current"
         self.problems.append(problem)
+
+    def place_away(self, part: str, is_away: bool = True) -> None:
+        self.away = self.away | {part} if is_away else self.away - {part}
 
     def delivered(self, place: str, committed: int | None) -> None:
         assert place == "current"
@@ -106,6 +110,27 @@ def test_once_in_a_while_it_looks_for_what_others_have_left(desk, clock):
     clock.now_s += EVERY_S + IDLE_S + 1
     desk.advance(1)
     assert len(desk.calls) == 2
+
+
+def test_a_place_is_away_from_the_start_until_it_has_answers_and_while_deliveries_fail(desk, clock):
+    away = [desk.reporter.away]
+    for failures in ([], [AWAY], [BUSY], []):
+        desk.failures = failures
+        desk.advance(1)
+        away.append(desk.reporter.away)
+        clock.now_s += EVERY_S + IDLE_S + 1
+    assert away == [{"current"}, set(), {"current"}, {"current"}, set()]
+
+
+def test_a_place_that_holds_the_stream_is_away_though_its_deliveries_end(desk, clock):
+    desk.advance(1)
+    assert not desk.delivery.holds(2)
+    clock.now_s += desk.delivery.buffer_s + 1
+    assert desk.delivery.holds(2)
+    assert desk.reporter.away == {"buffer of current"}
+    desk.advance(2)
+    assert not desk.delivery.holds(2)
+    assert desk.reporter.away == set()
 
 
 def test_the_next_one_begins_after_a_while(desk, clock):

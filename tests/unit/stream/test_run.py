@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from planner_driver import LIVE, METRICS, STREAM, Driver, Log, rows_read, segments
+from tailrace.delivery.answer_topic import TopicAway
 from tailrace.delivery.places import Place
 from tailrace.engine.chunk_stores import LostChunk
 from tailrace.ground import interruptions
@@ -74,6 +75,7 @@ class Engine:
     layout: Layout
     failures: list[BaseException] = field(default_factory=list)
     calls: list[tuple[int, int]] = field(default_factory=list)
+    answer_topic: object | None = None
 
     def run(self, header, mine, before):
         self.calls.append((header.batch, before))
@@ -260,6 +262,29 @@ def test_a_batch_that_fails_for_now_is_run_again_from_the_same_states(tmp_path, 
     assert all(before == batch - 1 for batch, before in run.executor.calls)
     assert clock.now_s >= 1 + 2
     assert run.done == run.planner.batches
+
+
+def test_a_topic_that_takes_no_answers_is_away_until_it_has_taken_a_batch(tmp_path, clock):
+    """Also after a restart, before the batch has failed again."""
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, FULL, *[TopicAway("Kafka at b:1: no answer")] * 10_000)
+    clock.sleeps = 10
+    run.run()
+    status = Status.read(run.layout)
+    assert list(status.away) == ["stream"]
+    assert status.away_problems(0) == ["stream: Kafka at b:1: no answer; it is tried again"]
+    run.layout.drain.unlink()
+    run.executor.failures, run.executor.answer_topic = [], object()
+    run.reporter, run.batch_retries, clock.sleeps = StatusReporter(run.layout), Retries(clock.monotonic), 100
+    execute, away = run.executor.run, []
+
+    def execute_and_look(*batch):
+        away.append([*run.reporter._status.away])
+        return execute(*batch)
+
+    run.executor.run = execute_and_look
+    run.run()
+    assert away == [["stream"], *[[]] * (run.planner.batches - 1)]
+    assert run.planner.batches > 1
 
 
 def test_a_warehouse_that_is_away_at_the_start_is_waited_for(tmp_path, clock, monkeypatch):

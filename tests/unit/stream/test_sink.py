@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from deaths import deaths
 from fake_producer import FakeProducer
 from oracle import Settings
-from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.delivery.answer_topic import AnswerTopic, TopicAway
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
@@ -154,7 +154,7 @@ def test_a_batch_that_corrections_know_of_is_not_sent_again(sink, monkeypatch):
 def test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again(sink):
     producer = FakeProducer()
     sending = with_topic(sink, FakeProducer(fails_at=0), producer)
-    with pytest.raises(ConnectionError, match="Kafka at b:1: topic answers") as away:
+    with pytest.raises(TopicAway, match="Kafka at b:1: topic answers") as away:
         sending.write(ROWS, 0)
     assert Failure.of(away.value).kind == "transient"
     assert sink.tables.tables.read("results").num_rows == 1

@@ -82,7 +82,7 @@ def metrics_tables(*tasks: dict[str, object]) -> dict[str, pa.Table]:
 def test_the_first_status_of_a_driver_is_starting(layout: Layout, clock: Clock) -> None:
     StatusReporter(layout)
     assert Status.read(layout) == Status(
-        "starting", os.getpid(), clock.now, clock.now, 0, is_idle=True, since_ms=clock.now
+        "starting", os.getpid(), clock.now, clock.now, 0, is_idle=True, since_ms=clock.now, away={}
     )
 
 
@@ -228,6 +228,25 @@ def test_a_problem_and_each_later_phase_say_since_when(layout: Layout, clock: Cl
     assert phase(problem="cut", part=AWAITED) == ("awaiting", 1_006_000)
     assert phase("held", None, AWAITED) == ("held", 1_007_000)
     assert phase("drained") == ("drained", 1_008_000)
+
+
+def test_a_place_that_is_away_says_since_when(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    reporter.place_away("kafka")
+    clock.passes(1_000)
+    for part, is_away in (("postgres", True), ("kafka", True), ("current", False)):
+        reporter.place_away(part, is_away)
+        clock.passes(1_000)
+    reporter.report("waiting")
+    status = Status.read(layout)
+    assert status is not None
+    assert status.away == {"kafka": 1_000_000, "postgres": 1_001_000}
+    reporter.place_away("kafka", False)
+    clock.passes(1_000)
+    reporter.report("waiting")
+    status = Status.read(layout)
+    assert status is not None
+    assert status.away == {"postgres": 1_001_000}
 
 
 @pytest.mark.parametrize(("error", "state"), [(KeyboardInterrupt(), "interrupted"), (RuntimeError("broken"), "failed")])
@@ -377,6 +396,7 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         recent_rows=1 + 2 + 4 + 4,
         is_idle=False,
         since_ms=1_006_001,
+        away={},
     )
 
 

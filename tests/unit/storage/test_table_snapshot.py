@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.correction import table_snapshot
-from tailrace.correction.table_snapshot import TableSnapshot
 from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
+from tailrace.storage import table_snapshot
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_snapshot import TableSnapshot
 from tailrace.storage.tables import Tables, within
 
 SCHEMA = pa.schema({"id": pa.string(), "as_of": TIME})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from tailrace.ground.duration import format_time
 from tailrace.storage.layout import Layout
@@ -30,9 +31,13 @@ class TableSnapshot:
     @staticmethod
     def read(layout: Layout, name: str) -> TableSnapshot:
         """Read the snapshot of a table; it has no rows where the table does not exist yet."""
-        if not Tables(layout).has(name):
-            return TableSnapshot(0, None)
-        files = pa.table(Tables(layout).open(name).get_add_actions(flatten=True))
+        tables = Tables(layout)
+        return TableSnapshot.of(tables.open(name)) if tables.has(name) else TableSnapshot(0, None)
+
+    @staticmethod
+    def of(table: DeltaTable) -> TableSnapshot:
+        """Return the snapshot of an opened table, at its version."""
+        files = pa.table(table.get_add_actions(flatten=True))
         rows = int(pc.sum(files["num_records"]).as_py() or 0) if files.num_rows else 0
         if not rows:
             return TableSnapshot(0, None)

@@ -1,0 +1,143 @@
+"""What is noted of the places of answers: all that they had before it is noted, and nothing more."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from current_tables import Desk
+from fake_topic import fake_topic, sending
+from tailrace.delivery import postgres
+from tailrace.delivery.delivered import all_delivered, delivered, written_answers
+from tailrace.delivery.topic_answers import send_corrections
+from tailrace.ground.errors import Busy
+from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC, AnswersSection
+from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.postgres_table import PostgresTable
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.table_snapshot import TableSnapshot
+from tailrace.storage.tables import Tables
+
+NOTHING = TableSnapshot(0, None)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A query whose answers go to a topic and to a table of PostgreSQL, with a batch that no place was told of yet."""
+    fake_topic(monkeypatch)
+    desk = Desk("aggregate", tmp_path, seed=1)
+    desk.driver.run(1000)
+    query = sending(desk.driver.query)
+    answers = query.answers.model_copy(update={"postgres": PostgresTable(connection="reports", table="t")})
+    desk.driver.query = query.model_copy(update={"answers": answers})
+    for file in desk.driver.layout.stream.glob("delivered_*.json"):
+        file.unlink()
+    return desk
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server that takes what is delivered; `fails` says with what its next commit ends."""
+    server = SimpleNamespace(fails=None)
+
+    def commit():
+        if server.fails is not None:
+            raise server.fails
+
+    @contextmanager
+    def session(self):
+        yield SimpleNamespace(commit=commit, cursor=nullcontext)
+
+    monkeypatch.setattr(PostgresServer, "session", session)
+    target = SimpleNamespace(lock=lambda wait_s: None, create=lambda: None)
+    monkeypatch.setattr(postgres.PostgresTarget, "of", lambda *arguments: target)
+    monkeypatch.setattr(postgres._Delivery, "run", lambda self: 0)
+    return server
+
+
+def written(desk):
+    return written_answers(OpenedTables(desk.driver.layout))
+
+
+def deliver(desk):
+    return postgres.deliver(desk.driver.layout, desk.query, desk.driver.pipeline.kind, 0)
+
+
+def send(desk):
+    send_corrections(desk.driver.layout, desk.query, desk.driver.pipeline.kind, 0)
+
+
+def test_each_place_has_what_was_written_before_its_delivery(desk, server):
+    layout, uris = desk.driver.layout, desk.query.answers.uris
+    assert all_delivered(layout) == dict.fromkeys((CURRENT, TOPIC, POSTGRES), NOTHING)
+    desk.refresh()
+    send(desk)
+    deliver(desk)
+    first = written(desk)
+    assert first.rows > 0
+    assert all_delivered(layout) == dict.fromkeys((CURRENT, TOPIC, POSTGRES), first)
+    assert [delivered(layout, place, uris.get(place)) for place in (CURRENT, TOPIC, POSTGRES)] == [first] * 3
+    Tables(layout).compact(["results"])
+    desk.refresh()
+    assert delivered(layout, CURRENT, None) == first, "a compaction gives no place anything"
+
+
+def test_answers_and_their_corrections_count(desk):
+    before = written(desk)
+    rows = {name: TableSnapshot.read(desk.driver.layout, name).rows for name in ("results", "corrections")}
+    assert before.rows == sum(rows.values())
+    assert before.as_of is not None
+    tables = OpenedTables(desk.driver.layout.of(desk.directory / "none", "nothing"))
+    assert written_answers(tables) == NOTHING
+
+
+def test_a_transaction_that_failed_has_delivered_nothing(desk, server):
+    server.fails = ConnectionError("the server is away")
+    with pytest.raises(ConnectionError):
+        deliver(desk)
+    assert all_delivered(desk.driver.layout)[POSTGRES] == NOTHING
+
+
+def test_a_topic_lacks_a_batch_that_is_written_and_not_sent(desk, monkeypatch):
+    last_batch = OpenedTables.last_batch
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            OpenedTables, "last_batch", lambda self, name, app: last_batch(self, name, app) - (name == "metrics")
+        )
+        send(desk)
+    assert all_delivered(desk.driver.layout)[TOPIC] == NOTHING
+    send(desk)
+    assert all_delivered(desk.driver.layout)[TOPIC] == written(desk)
+
+
+def test_a_delivery_that_finds_another_process_at_it_notes_nothing(desk):
+    with desk.driver.layout.lock(CURRENT), pytest.raises(Busy):
+        desk.refresh()
+    assert all_delivered(desk.driver.layout)[CURRENT] == NOTHING
+
+
+def test_another_target_has_nothing_of_what_the_one_before_has(desk):
+    send(desk)
+    other = sending(desk.query, "others").answers.uris[TOPIC]
+    assert delivered(desk.driver.layout, TOPIC, desk.query.answers.uris[TOPIC]).rows > 0
+    assert delivered(desk.driver.layout, TOPIC, other) == NOTHING
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"uri": null}', "{"])
+def test_a_damaged_note_says_nothing_and_is_written_again(desk, text):
+    desk.refresh()
+    desk.driver.layout.stream.joinpath("delivered_current.json").write_text(text)
+    assert delivered(desk.driver.layout, CURRENT, None) == NOTHING
+    desk.refresh()
+    assert delivered(desk.driver.layout, CURRENT, None) == written(desk)
+
+
+def test_the_places_of_a_query_file_have_uris():
+    places = {"kafka": {"servers": "a:1,b:2", "topic": "answers"}, "postgres": {"connection": "c", "table": "s.t"}}
+    assert AnswersSection.model_validate(places).uris == {
+        TOPIC: "kafka://a:1,b:2/answers",
+        POSTGRES: "postgres-table://c/s.t",
+    }
+    assert AnswersSection().uris == {}
