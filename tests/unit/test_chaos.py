@@ -264,6 +264,24 @@ def test_a_correction_is_killed_as_it_holds_the_lock_of_a_place_and_the_driver_i
     assert awaited == [driver.pid]
 
 
+def test_a_command_beside_a_stream_waits_for_a_correction_and_may_fail_where_a_place_is_away(chaos):
+    corrects, away, fails = "another process corrects this query", "all answers are committed, but kafka", "no disk"
+    ends = [(2, corrects), (2, corrects), (0, "rebuilt"), (1, away), (1, fails)]
+
+    class Driver:
+        def begin(self, verb):
+            code, said = ends.pop(0)
+            return SimpleNamespace(returncode=code, communicate=lambda timeout: (said, None))
+
+    tally = chaos("comparison").Tally()
+    stream = chaos("watched_stream").WatchedStream(Driver(), None, [], tally, {})
+    assert stream.run("rebuild") == "rebuilt"
+    assert stream.run("rebuild") == away
+    assert tally.is_clean
+    assert stream.run("rebuild") == fails
+    assert tally.examples == ["tailrace rebuild failed: no disk"]
+
+
 def test_latencies_are_from_plan_and_file_to_the_commit_of_results_and_heed_no_other_commit(chaos, tmp_path):
     latencies = chaos("latencies").Latencies(tmp_path)
     layout = latencies.layout

@@ -55,7 +55,7 @@ HOWS = ("stop", "kill")
 PLACES = {place.name: place.running for place in (PostgresPlace, TopicPlace, CurrentPlace)}
 """What runs a place in a directory, by its name."""
 
-_KIND, _GIVE_UP_S, _EXAMPLES = "aggregate", 600.0, 3
+_KIND, _EXAMPLES = "aggregate", 3
 
 
 def main(arguments: list[str]) -> int:
@@ -205,7 +205,7 @@ def _outage(stream: WatchedStream, watch: PlaceWatch, how: str, options: Options
 
 def _end_of_correction(beside: subprocess.Popen[str], what: str, tally: Tally) -> str:
     """Wait for a correction that was begun while a place was away; say how it ended, and add what is wrong."""
-    said, _ = beside.communicate(timeout=_GIVE_UP_S)
+    said, _ = beside.communicate(timeout=END_S)
     if beside.returncode == -signal.SIGKILL:
         return "the correction that was begun meanwhile was killed"
     if beside.returncode == 0:

@@ -24,7 +24,8 @@ from tailrace.storage.status import Status
 COULD_NOT_DELIVER = "all answers are committed, but "
 """What a command says whose place is away: the stream delivers its answers."""
 
-_GIVE_UP_S, _LOOK_AGAIN_S, _DRAIN_S, _STOP_S = 600.0, 0.2, 30.0, 10.0
+_CORRECTS = "corrects this query"
+_GIVE_UP_S, _LOOK_AGAIN_S, _DRAIN_S, _STOP_S = END_S, 0.2, 30.0, 10.0
 _LOOKS = 2  # of a reader, of which the last began after now
 
 
@@ -75,12 +76,18 @@ class WatchedStream:
         driver_lifecycle.drain(self.driver.host, self.layout, _DRAIN_S, _STOP_S)
 
     def run(self, verb: str, *words: str, **named: Any) -> str:
-        """Run a command about the query; return what it said. A failure is wrong unless a place is away."""
-        command = self.driver.begin(verb, *words, **named)
-        said, _ = command.communicate(timeout=_GIVE_UP_S)
-        if command.returncode and COULD_NOT_DELIVER not in said:
-            self.tally.blame(f"tailrace {verb} failed: {said[-300:]}")
-        return said
+        """Run a command about the query, once no correction keeps it waiting; return what it said.
+
+        A failure is wrong unless a place is away.
+        """
+        while True:
+            command = self.driver.begin(verb, *words, **named)
+            said, _ = command.communicate(timeout=_GIVE_UP_S)
+            if not command.returncode or COULD_NOT_DELIVER in said:
+                return said
+            if _CORRECTS not in said:
+                self.tally.blame(f"tailrace {verb} failed: {said[-300:]}")
+                return said
 
     def begin_outage(self) -> None:
         """Forget the problems of before."""
@@ -110,9 +117,9 @@ class WatchedStream:
         """Correct all that is late, and wait until each reader has looked at what this gave."""
         if (problem := correct(self.driver, END_S)) is not None:
             self.tally.blame(f"{what}: {problem}")
-        polls = [watch.reader.polls for watch in self.watches]
+        polls = [watch.place.reader.polls for watch in self.watches]
         for watch, before in zip(self.watches, polls, strict=True):
-            await_(lambda watch=watch, before=before: watch.reader.polls >= before + _LOOKS, _GIVE_UP_S)
+            await_(lambda watch=watch, before=before: watch.place.reader.polls >= before + _LOOKS, _GIVE_UP_S)
         if self.driver.pid != self.pid:
             self.tally.blame(f"{what}: the driver was started again")
             self.pid = self.driver.pid
