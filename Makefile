@@ -50,8 +50,8 @@ fuzz: setup ## Draw queries, expressions and records by SEED=1 and those after i
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
 
-outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong; PLACES=postgres,kafka,current: the places of a stream's answers instead, which readers poll all the time
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/$(if $(PLACES),place_outages.py --places $(PLACES),outages.py $(if $(PARTS),--parts $(PARTS))) --seconds $(or $(SECONDS),120) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
+outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong; PLACES=postgres,kafka,current: the places of a stream's answers instead, which readers poll all the time, with BETWEEN=kill,rebuild,restore besides
+	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/$(if $(PLACES),place_outages.py --places $(PLACES) $(if $(BETWEEN),--between $(BETWEEN)),outages.py $(if $(PARTS),--parts $(PARTS))) --seconds $(or $(SECONDS),120) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
 
 steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of KIND=aggregate; how memory, state and lag grow; how soon answers come; BURST=10, HOT=0.9 and BATCH_ROWS=2000 load it unevenly; EVERY=0.1 s comes a file; ENGINE=local; PLOT=file.png draws them
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(EVERY),--every $(EVERY)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PLOT),--plot $(PLOT))

@@ -74,14 +74,14 @@ class PlaceReader:
 
 
 def current_reader(path: Path, identity: Names) -> PlaceReader:
-    """Read `current`, which is another table after it was lost."""
+    """Read `current`: another table after it was lost, or one that was filled from another table of results."""
 
     def poll() -> tuple[Any, Versions]:
         if not (path / "_delta_log").exists():
             return None, {}
         table = DeltaTable(str(path))
         rows = in_ms(table.to_pyarrow_table(columns=[*identity(), "as_of"]))
-        return table.metadata().id, _versions(rows.to_pylist())
+        return (table.metadata().id, table.transaction_version("id results")), _versions(rows.to_pylist())
 
     return PlaceReader(poll)
 

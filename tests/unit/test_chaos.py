@@ -199,7 +199,9 @@ def test_an_unknown_part_or_way_of_an_outage_is_refused(chaos, capsys, option, w
     assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "wrong"), [("--places", "postgres,kafak"), ("--how", "kil")])
+@pytest.mark.parametrize(
+    ("option", "wrong"), [("--places", "postgres,kafak"), ("--how", "kil"), ("--between", "kill,rebuilt")]
+)
 def test_an_unknown_place_or_way_of_an_outage_is_refused(chaos, capsys, option, wrong):
     with pytest.raises(SystemExit) as end:
         chaos("place_outages").main([option, wrong])
@@ -216,7 +218,7 @@ def test_a_reader_of_a_place_reports_an_older_version_once_and_passes_over_an_ou
         return "table", there
 
     reader = PlaceReader(poll)
-    place = SimpleNamespace(reader=reader, newest_ms=lambda: max(version for (version,) in reader.seen.values()))
+    place = _place(reader)
     watch, violations = chaos("place_watch").PlaceWatch(place), []
     while versions:
         watch.look()
@@ -225,6 +227,59 @@ def test_a_reader_of_a_place_reports_an_older_version_once_and_passes_over_an_ou
     assert reader.versions == 2
     assert watch.has(2)
     assert not watch.has(3)
+
+
+def _place(reader):
+    def newest_ms():
+        return max((version for (version,) in reader.seen.values()), default=0)
+
+    return SimpleNamespace(reader=reader, newest_ms=newest_ms, origin=lambda: reader.origin)
+
+
+def test_a_reader_of_a_place_reports_answers_of_other_tables_where_nobody_has_rebuilt_or_restored_them(chaos):
+    origins = [None, "first", "first", "rebuilt", "rebuilt", "lost", None]
+    reader = PlaceReader(lambda: (origin := origins.pop(0), {} if origin is None else {"a": (1,)}))
+    watch, violations = chaos("place_watch").PlaceWatch(_place(reader)), []
+    while origins:
+        watch.origin_may_change = origins[0] == "rebuilt"
+        watch.look()
+        violations.append([text.rpartition("and now from ")[2] for text in watch.violations if "now from" in text])
+    assert violations == [[], [], [], [], [], ["lost"], ["lost", "None"]]
+    assert watch.origins == ["first", "rebuilt", "lost", None]
+
+
+@pytest.mark.needs("process")
+@pytest.mark.parametrize("delivers", [True, False])
+def test_a_correction_is_killed_as_it_holds_the_lock_of_a_place_and_the_driver_in_any_case(chaos, tmp_path, delivers):
+    lock = tmp_path / (".kafka.lock" if delivers else ".current.lock")
+    holding = f"import time; file = open({str(lock)!r}, 'w'); time.sleep({600 if delivers else 0.5})"
+    correction = subprocess.Popen([sys.executable, "-c", holding])
+    driver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    awaited = []
+    stream = SimpleNamespace(driver=SimpleNamespace(pid=driver.pid), await_other_pid=awaited.append)
+    said = chaos("between").kill_beside(stream, "kafka", correction)
+    assert said == ("the correction as it delivered, and the driver" if delivers else "the driver")
+    assert correction.wait() == (-signal.SIGKILL if delivers else 0)
+    assert driver.wait() == -signal.SIGKILL
+    assert awaited == [driver.pid]
+
+
+def test_a_command_beside_a_stream_waits_for_a_correction_and_may_fail_where_a_place_is_away(chaos):
+    corrects, away, fails = "another process corrects this query", "all answers are committed, but kafka", "no disk"
+    ends = [(2, corrects), (2, corrects), (0, "rebuilt"), (1, away), (1, fails)]
+
+    class Driver:
+        def begin(self, verb):
+            code, said = ends.pop(0)
+            return SimpleNamespace(returncode=code, communicate=lambda timeout: (said, None))
+
+    tally = chaos("comparison").Tally()
+    stream = chaos("watched_stream").WatchedStream(Driver(), None, [], tally, {})
+    assert stream.run("rebuild") == "rebuilt"
+    assert stream.run("rebuild") == away
+    assert tally.is_clean
+    assert stream.run("rebuild") == fails
+    assert tally.examples == ["tailrace rebuild failed: no disk"]
 
 
 def test_latencies_are_from_plan_and_file_to_the_commit_of_results_and_heed_no_other_commit(chaos, tmp_path):

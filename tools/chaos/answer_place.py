@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -58,16 +58,20 @@ class AnswerPlace(ABC):
     def start(self) -> None:
         """Start it again."""
 
+    def origin(self) -> Any:
+        """Return what the answers came from at the reader's last look; None before the first answer."""
+        return self.reader.origin
+
     @abstractmethod
     def newest_ms(self) -> int:
         """Return the greatest `as_of` that a reader sees."""
 
     @abstractmethod
-    def shown(self, columns: Sequence[str]) -> list[str]:
-        """Return the texts of the rows that a reader sees, in these columns of `tailrace results`."""
+    def views(self, columns: Sequence[str]) -> Mapping[str, list[str]]:
+        """Return the texts of the rows that each way to read it shows, in these columns of `tailrace results`."""
 
     def expected(self, rows: pa.Table, columns: Sequence[str]) -> list[str]:
-        """Return what `shown` is to be, of the rows of `tailrace results`."""
+        """Return what each view is to show, of the rows of `tailrace results`."""
         return rows_of(rows.select([*columns]))
 
     def order_problem(self) -> str | None:

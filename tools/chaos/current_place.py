@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,15 +41,19 @@ class CurrentPlace(AnswerPlace):
         yield CurrentPlace(directory / "warehouse" / NAME)
 
     def _unless_away(self, read: Callable[[], T]) -> T:
-        """Read the table; what fails while it is moved away is no fault."""
-        was_away = self._is_away
+        """Read the table; what fails while it is moved away, or replaced by a rebuild or a restore, is no fault."""
+        was_away, directory = self._is_away, self._directory()
         try:
             if not was_away:
                 return read()
         except Exception:
-            if not self._is_away:
+            if not self._is_away and self._directory() == directory:
                 raise
         raise Away
+
+    def _directory(self) -> int | None:
+        """Return the inode of the table's directory, which another one at its path has not; None where none is."""
+        return self._path.stat().st_ino if self._path.exists() else None
 
     def stop(self) -> None:
         self._lock = self._layout.lock(CURRENT, _LOCK_S)
@@ -74,7 +78,7 @@ class CurrentPlace(AnswerPlace):
         self._is_away = False
 
     def newest_ms(self) -> int:
-        return self._unless_away(lambda: newest_as_of(self._path))
+        return self._unless_away(lambda: newest_as_of(self._path) if self._directory() else 0)
 
-    def shown(self, columns: Sequence[str]) -> list[str]:
-        return rows_of(DeltaTable(self._path).to_pyarrow_table(columns=list(columns)))
+    def views(self, columns: Sequence[str]) -> Mapping[str, list[str]]:
+        return {"its table": rows_of(DeltaTable(self._path).to_pyarrow_table(columns=list(columns)))}

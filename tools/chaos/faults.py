@@ -124,14 +124,14 @@ def kill_correction(driver: LiveDriver, draw: random.Random) -> Fault:
     table = driver.home / "corrections"
     staged, written = len(list(table.glob("*.parquet"))), len(list(table.glob("_delta_log/*.json")))
     reached: dict[str, Callable[[], bool]] = {
-        "begun": lambda: _holds_lock(process),
+        "begun": lambda: holds_lock(process, "correction"),
         "staged": lambda: len(list(table.glob("*.parquet"))) > staged,
         "written": lambda: len(list(table.glob("_delta_log/*.json"))) > written,
     }
     victim = driver.begin("correct")
     process = psutil.Process(victim.pid)
     await_(lambda: victim.poll() is not None or reached[stage](), MOST_S)
-    _kill(process)
+    kill_command(process)
     struck = time.monotonic()
     said, _ = victim.communicate()
     again = correct(driver)
@@ -152,7 +152,7 @@ def correct(driver: LiveDriver, seconds: float = MOST_S) -> str | None:
         try:
             said, _ = correction.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            _kill(psutil.Process(correction.pid))
+            kill_command(psutil.Process(correction.pid))
             correction.communicate()
             return f"a correction took more than {seconds:g} s"
         if correction.returncode == 0:
@@ -161,16 +161,17 @@ def correct(driver: LiveDriver, seconds: float = MOST_S) -> str | None:
             return f"a correction failed: {said[-300:]}"
 
 
-def _kill(process: psutil.Process) -> None:
+def kill_command(process: psutil.Process) -> None:
     """Kill a command with all that it has started."""
     for one in [process, *_children(process)]:
         with suppress(psutil.NoSuchProcess):
             one.kill()
 
 
-def _holds_lock(process: psutil.Process) -> bool:
+def holds_lock(process: psutil.Process, lock: str) -> bool:
+    """True while a command holds a lock of its query, or waits for it."""
     with suppress(psutil.Error):
-        return any(file.path.endswith(".correction.lock") for file in process.open_files())
+        return any(file.path.endswith(f".{lock}.lock") for file in process.open_files())
     return False
 
 

@@ -59,17 +59,17 @@ class LiveDriver:
         self.host, self.engine = host, engine
         self._environment = {"PYTHONPATH": str(ROOT / "include"), **(environment or {})}
 
-    def command(self, verb: str, *words: str) -> list[str]:
-        """A command of tailrace's about the query."""
+    def command(self, verb: str, *words: str, about: Path | None = None) -> list[str]:
+        """A command of tailrace's about the query, or about a path."""
         return [
-            *(sys.executable, "-m", "tailrace", verb, str(self.file)),
+            *(sys.executable, "-m", "tailrace", verb, str(about or self.file)),
             *("--warehouse", str(self.warehouse), *words),
         ]
 
-    def begin(self, verb: str, *words: str) -> subprocess.Popen[str]:
+    def begin(self, verb: str, *words: str, about: Path | None = None) -> subprocess.Popen[str]:
         """Begin such a command beside the driver, as a user would: it is no part of the driver."""
         return subprocess.Popen(
-            self.command(verb, *words),
+            self.command(verb, *words, about=about),
             env=os.environ | self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

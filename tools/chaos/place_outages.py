@@ -1,29 +1,39 @@
 """Places of answers are away for a while, one after the other, beside a live stream; readers poll them all the time.
 
-    python tools/chaos/place_outages.py --seconds 120 --places postgres,kafka,current --how stop,kill
+    python tools/chaos/place_outages.py --seconds 120 --places postgres,kafka,current --how stop,kill \\
+        --between kill,rebuild,restore
 
 The stream's driver has the local engine and a process of its own; its answers go to all the places. Each place is
 stopped (it answers nobody; of `current` another process holds the lock) or killed (it refuses everybody; of `current` a
-file stands in its place). A correction is begun while it is away, and another one runs when it is back. Exit code 1
-if a reader ever saw an older version after a newer one, if a place does not show what `tailrace results` gives in the
-end, if an oracle finds anything lost, doubled or wrong, or if a place or the stream was not back after 120 s.
+file stands in its place). A correction is begun while it is away, and another one runs when it is back.
+
+kill     the correction is killed as it delivers to the place that is away, and so is the driver
+rebuild  the query is rebuilt while a place is away, for windows twice as far apart, and in the next outage back again
+restore  a backup is taken before the outages of a way, and restored after them: of a running stream before the stops,
+         and the driver is killed; of a drained one before the kills, and the driver is drained
+
+Exit code 1 if a reader ever saw an older version after a newer one, or answers of another origin though nobody had
+rebuilt or restored the query; if a place does not show what `tailrace results` gives in the end, if an oracle finds
+anything lost, doubled or wrong, or if a place or the stream was not back after 120 s.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from answer_place import AnswerPlace, newest_as_of
+from between import BETWEEN, Backup, kill_beside, rebuild, slide_of
 from choices import chosen
 from comparison import Tally
 from current_place import CurrentPlace
@@ -33,23 +43,19 @@ from judgement import judge
 from live_driver import END_S, MOST_S, LiveDriver, TooLong, await_, finish
 from place_watch import PlaceWatch
 from server_places import PostgresPlace, TopicPlace
-from workloads import GAP_MS, NAME, TICK_MS, WORKLOADS, drawn_streams
+from watched_stream import COULD_NOT_DELIVER, WatchedStream
+from workloads import GAP_MS, SLIDE_MS, WORKLOADS, drawn_streams
 
 from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.query.loading import load
-from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
-from tailrace.storage.status import Status
 
 HOWS = ("stop", "kill")
 PLACES = {place.name: place.running for place in (PostgresPlace, TopicPlace, CurrentPlace)}
 """What runs a place in a directory, by its name."""
 
-_KIND, _GIVE_UP_S, _LOOK_AGAIN_S = "aggregate", 600.0, 0.2
-_EXAMPLES = 3
-_COULD_NOT_DELIVER = "all answers are committed, but "
-"""What a correction says whose place is away: the stream delivers its answers."""
+_KIND, _EXAMPLES = "aggregate", 3
 
 
 def main(arguments: list[str]) -> int:
@@ -58,17 +64,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=120, help="how long each place is away")
     parser.add_argument("--places", default=",".join(PLACES), help=f"of {', '.join(PLACES)}")
     parser.add_argument("--how", default=",".join(HOWS), help="stop, kill or both")
+    parser.add_argument("--between", default=",".join(BETWEEN), help=f"of {', '.join(BETWEEN)}; or none")
     parser.add_argument("--seed", type=int, default=1, help="decides the rows")
     options = parser.parse_args(arguments)
     hows = chosen(parser, "--how", options.how, {how: how for how in HOWS})
+    between = chosen(parser, "--between", options.between, {name: name for name in (*BETWEEN, "none")})
     running = chosen(parser, "--places", options.places, PLACES)
-    title = f"SECONDS={options.seconds:g} PLACES={options.places} HOW={options.how} SEED={options.seed}"
+    title = (
+        f"SECONDS={options.seconds:g} PLACES={options.places} HOW={options.how} BETWEEN={options.between} "
+        f"SEED={options.seed}"
+    )
     print(f"outages of places: {title}", flush=True)
     directory, tally = Path(tempfile.mkdtemp(prefix="place-outages-")), Tally()
     try:
         with ExitStack() as stack:
             places = [stack.enter_context(run(directory)) for run in running]
-            _live(directory, places, hows, options.seconds, options.seed, tally)
+            _live(directory, places, Options(options.seconds, hows, between), options.seed, tally)
     except TooLong as error:
         tally.blame(f"it did not recover: {error}")
     for example in tally.examples:
@@ -81,38 +92,16 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-@dataclass
-class Watched:
-    """A live stream, and the places of its answers with their readers."""
+@dataclass(frozen=True)
+class Options:
+    """How long each place is away, in which ways, and what else happens."""
 
-    driver: LiveDriver
-    feeder: Feeder
-    watches: list[PlaceWatch]
-    tally: Tally
-    problems: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def status(self) -> Status | None:
-        return Status.read(Layout(self.driver.home))
-
-    def has_caught_up(self, due_ms: int) -> bool:
-        """True once the stream has committed all up to an arrival time, and reports no problem."""
-        status = self.status
-        if status is None or status.problem is not None or status.committed is None:
-            return False
-        return status.committed >= due_ms - due_ms % TICK_MS
-
-    def pass_s(self, seconds: float) -> None:
-        """Let time pass; note the problems that the stream reports."""
-        began_s = time.monotonic()
-        while time.monotonic() - began_s < seconds:
-            status = self.status
-            for problem in [] if status is None else status.problems:
-                self.problems.setdefault(problem, time.monotonic() - began_s)
-            time.sleep(_LOOK_AGAIN_S)
+    seconds: float
+    hows: list[str]
+    between: list[str]
 
 
-def _live(directory: Path, places: list[AnswerPlace], hows: list[str], seconds: float, seed: int, tally: Tally) -> None:
+def _live(directory: Path, places: list[AnswerPlace], options: Options, seed: int, tally: Tally) -> None:
     """All outages, the end of the stream, and the judgement; adds to the tally."""
     workload, streams = WORKLOADS[_KIND], drawn_streams(WORKLOADS[_KIND], seed, GAP_MS)
     answers: dict[str, object] = {}
@@ -121,25 +110,26 @@ def _live(directory: Path, places: list[AnswerPlace], hows: list[str], seconds: 
         answers |= place.declared
         environment |= place.environment
     file, warehouse = directory / "query.yaml", directory / "warehouse"
-    file.write_text(json.dumps(workload.query(directory / "in") | {"answers": answers}))
+    declared = workload.query(directory / "in") | {"answers": answers}
     feeder, watches = Feeder(workload, streams, directory / "in"), [PlaceWatch(place) for place in places]
     with EmbeddedHost(directory / "host") as host:
         driver = LiveDriver(host.host, file, warehouse, environment, engine="local")
-        driver.deploy()
+        stream = WatchedStream(driver, feeder, watches, tally, declared)
+        stream.declare()
+        stream.deploy()
         feeder.start()
-        watched = Watched(driver, feeder, watches, tally)
         try:
             driver.await_commits(2)
-            pid = driver.pid
             first_ms = newest_as_of(driver.home / "results")
             await_(lambda: all(_looks(watch, first_ms) for watch in watches), MOST_S)
             for watch in watches:
                 watch.start()
-            for how in hows:
-                for watch in watches:
-                    _outage(watched, watch, how, seconds)
-            if driver.pid != pid:
-                tally.blame("the driver was started again")
+            for how in options.hows:
+                _round(stream, how, options, directory / f"backup-{how}")
+            if slide_of(stream) != SLIDE_MS:
+                with stream.other_tables("a rebuild"):
+                    print(rebuild(stream), flush=True)
+                    stream.catch_up_s()
         finally:
             feeder.stop()
         driver.drain()
@@ -164,53 +154,65 @@ def _looks(watch: PlaceWatch, as_of_ms: int) -> bool:
     return watch.has(as_of_ms)
 
 
-def _outage(watched: Watched, watch: PlaceWatch, how: str, seconds: float) -> None:
+def _round(stream: WatchedStream, how: str, options: Options, backup: Path) -> None:
+    """Let each place be away, one after the other, in one way; then restore the backup of before."""
+    taken = Backup.take(stream, backup, is_drained=how == "kill") if "restore" in options.between else None
+    for watch in stream.watches:
+        _outage(stream, watch, how, options)
+    if taken is not None:
+        print(taken.restore(stream), flush=True)
+
+
+def _outage(stream: WatchedStream, watch: PlaceWatch, how: str, options: Options) -> None:
     """Let one place be away; print what came of it, and add what is wrong."""
-    place, driver, tally, what = watch.place, watched.driver, watched.tally, f"{watch.place.name}, {how}"
-    commits = driver.commits
-    watched.problems.clear()
+    place, driver, tally, what = watch.place, stream.driver, stream.tally, f"{watch.place.name}, {how}"
+    began_s, commits, said = time.monotonic(), driver.commits, list[str]()
+    stream.begin_outage()
     (place.stop if how == "stop" else place.kill)()
-    watched.pass_s(seconds / 4)
+    stream.pass_s(options.seconds / 4)
     beside = driver.begin("correct")
-    watched.pass_s(seconds * 3 / 4)
+    if "kill" in options.between:
+        said.append(f"killed meanwhile: {kill_beside(stream, place.name, beside)}")
+    stream.pass_s(options.seconds / 4)
     meanwhile = driver.commits - commits
-    (place.resume if how == "stop" else place.start)()
-    back_s, due_ms = time.monotonic(), watched.feeder.streams[NAME].arrival
-    stream_s = _elapsed_s(lambda: watched.has_caught_up(due_ms), back_s)
-    newest_ms = newest_as_of(driver.home / "results")
-    place_s = _elapsed_s(lambda: watch.has(newest_ms), back_s)
-    said, _ = beside.communicate(timeout=_GIVE_UP_S)
-    ended = "ended with its answers delivered"
-    if beside.returncode:
-        ended = "could not deliver"
-        if _COULD_NOT_DELIVER not in said:
-            tally.blame(f"{what}: a correction beside failed: {said[-300:]}")
+    is_rebuilt = "rebuild" in options.between
+    with ThreadPoolExecutor() as pool, stream.other_tables(what) if is_rebuilt else nullcontext():
+        rebuilding = pool.submit(rebuild, stream) if is_rebuilt else None
+        stream.pass_s(options.seconds / 2)
+        (place.resume if how == "stop" else place.start)()
+        away_s = time.monotonic() - began_s
+        if rebuilding is not None:
+            said.append(f"beside the outage {rebuilding.result()}")
+        stream_s = stream.catch_up_s()
+        place_s = stream_s + stream.show_s(watch)
+        said.append(_end_of_correction(beside, what, tally))
     print(
-        f"{what}: away for {seconds:g} s, {meanwhile} commits meanwhile; then the stream caught up after "
-        f"{stream_s:.0f} s, and the reader had all answers after {place_s:.0f} s; a correction that was begun "
-        f"meanwhile {ended}",
+        f"{what}: away for {away_s:.0f} s, {meanwhile} commits meanwhile; then the stream caught up after "
+        f"{stream_s:.0f} s, and the reader had all answers after {place_s:.0f} s",
         flush=True,
     )
-    for problem, at_s in watched.problems.items():
+    for line in said:
+        print(f"    {line}", flush=True)
+    for problem, at_s in stream.problems.items():
         print(f"    {at_s:.0f} s: {problem[:200]}", flush=True)
     if max(stream_s, place_s) > MOST_S:
         tally.blame(f"{what}: it was not back after {MOST_S:g} s")
     if not meanwhile and not place.holds_the_stream:
         tally.blame(f"{what}: the stream did not go on")
-    if (problem := correct(driver, END_S)) is not None:
-        tally.blame(f"{what}: {problem}")
+    if not is_rebuilt:
+        stream.settle(what)
 
 
-def _elapsed_s(condition: Callable[[], bool], since_s: float) -> float:
-    """Wait for a condition; returns how long it took since a time.
-
-    Raises
-    ------
-    TooLong
-        When it does not hold after ten minutes.
-    """
-    await_(condition, _GIVE_UP_S)
-    return time.monotonic() - since_s
+def _end_of_correction(beside: subprocess.Popen[str], what: str, tally: Tally) -> str:
+    """Wait for a correction that was begun while a place was away; say how it ended, and add what is wrong."""
+    said, _ = beside.communicate(timeout=END_S)
+    if beside.returncode == -signal.SIGKILL:
+        return "the correction that was begun meanwhile was killed"
+    if beside.returncode == 0:
+        return "a correction that was begun meanwhile ended with its answers delivered"
+    if COULD_NOT_DELIVER not in said:
+        tally.blame(f"{what}: a correction beside failed: {said[-300:]}")
+    return "a correction that was begun meanwhile could not deliver"
 
 
 def _compare(driver: LiveDriver, watches: list[PlaceWatch], tally: Tally) -> None:
@@ -220,16 +222,24 @@ def _compare(driver: LiveDriver, watches: list[PlaceWatch], tally: Tally) -> Non
         place, reader = watch.place, watch.place.reader
         if (problem := place.order_problem()) is not None:
             watch.violations.append(problem)
-        shown, expected = Counter(place.shown(columns)), Counter(place.expected(rows, columns))
-        missing, foreign = expected - shown, shown - expected
         print(
-            f"{place.name}: {reader.polls:,} polls, {reader.versions:,} versions of answers seen, "
-            f"{len(watch.violations)} older after newer; in the end {shown.total():,} rows, {missing.total()} missing, "
-            f"{foreign.total()} that `tailrace results` does not give",
+            f"{place.name}: {reader.polls:,} polls, {reader.versions:,} versions of answers seen, of "
+            f"{len(watch.origins)} origins; {len(watch.violations)} older after newer",
             flush=True,
         )
-        for text in [*watch.violations, *list(missing)[:_EXAMPLES], *list(foreign)[:_EXAMPLES]]:
+        for text in watch.violations:
             tally.blame(f"{place.name}: {text}")
+        expected = Counter(place.expected(rows, columns))
+        for view, texts in place.views(columns).items():
+            shown = Counter(texts)
+            missing, foreign = expected - shown, shown - expected
+            print(
+                f"    {view}: in the end {shown.total():,} rows, {missing.total()} missing, {foreign.total()} that "
+                "`tailrace results` does not give",
+                flush=True,
+            )
+            for text in [*list(missing)[:_EXAMPLES], *list(foreign)[:_EXAMPLES]]:
+                tally.blame(f"{place.name}, {view}: {text}")
 
 
 if __name__ == "__main__":

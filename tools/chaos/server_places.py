@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,8 @@ class PostgresPlace(AnswerPlace):
         ((newest,),) = self._sql(f"SELECT (extract(epoch FROM max(as_of)) * 1000)::bigint FROM {self._TABLE}")
         return newest or 0
 
-    def shown(self, columns: Sequence[str]) -> list[str]:
-        return rows_of_table(self._sql, self._TABLE, columns)
+    def views(self, columns: Sequence[str]) -> Mapping[str, list[str]]:
+        return {"its table": rows_of_table(self._sql, self._TABLE, columns)}
 
     def _sql(self, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement as a reader of another session does, which comes again where its server was away."""
@@ -135,18 +135,24 @@ class TopicPlace(AnswerPlace):
     def start(self) -> None:
         self._broker.start()
 
+    def origin(self) -> int | None:
+        """Return the newest generation, which each other origin of the answers begins."""
+        return max((record.version[0] for record in self._records.records), default=None)
+
     def newest_ms(self) -> int:
         return max((record.version[1] for record in self._records.newest().values()), default=0)
 
-    def shown(self, columns: Sequence[str]) -> list[str]:
-        return texts(self._records.shown(), _in_records(columns))
+    def views(self, columns: Sequence[str]) -> Mapping[str, list[str]]:
+        names, records = _in_records(columns), self._records
+        return {"the greatest versions": texts(records.shown(), names), "compacted": texts(records.compacted(), names)}
 
     def expected(self, rows: pa.Table, columns: Sequence[str]) -> list[str]:
         return as_shown(rows, _in_records(columns))
 
     def order_problem(self) -> str | None:
+        sent = [record for record in self._records.records if record.version[0]]  # 0: since a restore, no consumer's
         try:
-            self._records.require_no_older_version()
+            TopicRecords(sent).require_no_older_version()
         except AssertionError as error:
             return str(error)
         return None
