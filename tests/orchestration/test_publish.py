@@ -196,7 +196,7 @@ def test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change(
 ):
     declare(place / "queries", "readings", QUERY + section)
     answer(1000)
-    with pytest.raises(AirflowSkipException, match="nothing new"):
+    with pytest.raises(AirflowSkipException, match="nothing is known yet"):
         publish(name)
     for rows, as_of in ((3, 1000), (5, 2000)):
         note_delivered(layout, name, uri, TableSnapshot(rows, format_time(as_of)))
@@ -205,6 +205,18 @@ def test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change(
         with pytest.raises(AirflowSkipException):
             publish(name)
     assert extra["rows"] == 2
+    (layout.stream / f"delivered_{name}.json").unlink()  # as a rebuild and a restored backup begin
+    with pytest.raises(AirflowSkipException, match="nothing is known yet"):
+        publish(name)
+
+
+def test_many_events_of_other_queries_that_send_to_the_topic_hide_none_of_this_one(publish, layout, place):
+    declare(place / "queries", "readings", QUERY + KAFKA)
+    note_delivered(layout, "kafka", "kafka://b:9092/answers", TableSnapshot(3, format_time(1000)))
+    publish("kafka")
+    publish.events["kafka"] += [SimpleNamespace(extra={"query": "other", "total_rows": 7})] * 45
+    with pytest.raises(AirflowSkipException, match="nothing new"):
+        publish("kafka")
 
 
 def test_what_another_target_has_is_no_event_of_the_declared_one(publish, layout, place):
@@ -319,8 +331,8 @@ def test_a_join_reads_the_table_that_another_query_publishes(tmp_path, monkeypat
     assert assets.sources(join)[1:] == [assets.places(first)[name]]
 
 
-@pytest.mark.parametrize("warehouse", [None, "elsewhere"])
-def test_a_table_outside_the_warehouse_is_an_asset_by_its_path(tmp_path, monkeypatch, warehouse):
+@pytest.mark.parametrize("warehouse", [None, "elsewhere", "."])
+def test_what_is_no_table_of_a_warehouse_is_an_asset_by_its_path(tmp_path, monkeypatch, warehouse):
     monkeypatch.delenv("TAILRACE_WAREHOUSE", raising=False)
     if warehouse is not None:
         monkeypatch.setenv("TAILRACE_WAREHOUSE", str(tmp_path / warehouse))

@@ -40,8 +40,12 @@ class PlaceWatch(threading.Thread):
 
     def look(self) -> None:
         """Read the place once; not at all while it is away."""
+        reader = self.place.reader
+        reader.await_tables()  # whether they may come is decided below, for topics, too
+        if self.origin_may_change:
+            reader.forget_gone()
         try:
-            self.place.reader.look()
+            reader.look()
             self._note_origin()
             self._newest_ms = self.place.newest_ms()
         except Away:

@@ -263,6 +263,20 @@ MUTATIONS = (
         (f"{PUBLISH}::test_events_of_another_query_with_the_same_topic_are_passed_over",),
     ),
     Mutation(
+        "publication: a place of which nothing is known has not lost its rows",
+        "orchestration/publish_operator.py",
+        "if self.place is not None and not snapshot.rows:",
+        "if False:",
+        (f"{PUBLISH}::test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change",),
+    ),
+    Mutation(
+        "publication: events of other queries hide none",
+        "orchestration/publish_operator.py",
+        "if last or len(newest) < most:",
+        "if True:",
+        (f"{PUBLISH}::test_many_events_of_other_queries_that_send_to_the_topic_hide_none_of_this_one",),
+    ),
+    Mutation(
         "publication: an event of a place comes when the place has the answers",
         "orchestration/publish_operator.py",
         "        if self.place is None:\n",

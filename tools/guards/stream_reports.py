@@ -153,9 +153,16 @@ MUTATIONS = (
     Mutation(
         "a topic is away while its batch can't be sent",
         "stream/run.py",
-        "if isinstance(error, TopicAway):",
-        "if False:",
+        "self.reporter.place_away(_STREAM, isinstance(error, TopicAway))",
+        "self.reporter.place_away(_STREAM, False)",
         (f"{RUN}::test_a_topic_that_takes_no_answers_is_away_until_it_has_taken_a_batch",),
+    ),
+    Mutation(
+        "a topic is not away while its batch fails otherwise",
+        "stream/run.py",
+        "self.reporter.place_away(_STREAM, isinstance(error, TopicAway))",
+        "self.reporter.place_away(_STREAM)",
+        (f"{RUN}::test_a_topic_is_not_away_while_a_batch_fails_for_another_reason",),
     ),
     Mutation(
         "a topic is away until it has taken the batch that an earlier driver could not send",

@@ -91,6 +91,7 @@ def _refresh(layout: Layout, public: PublicAnswers, require_held: RequireHeld) -
         written = _Refresh(tables, public, require_held).run()
     if before // _COMPACT_EVERY != Tables(layout).open(CURRENT).version() // _COMPACT_EVERY and before >= 0:
         Tables(layout).compact([CURRENT])
+    require_held()
     note_delivered(layout, CURRENT, None, answers)
     return written
 

@@ -79,6 +79,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
             sent = _Delivery(target, tables, public).run()
             require_held()
             session.commit()
+        require_held()
         note_delivered(layout, POSTGRES, declared.uri(), written)
         return sent
 

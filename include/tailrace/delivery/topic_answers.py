@@ -91,6 +91,7 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         written = written_answers(tables)
         _TopicDelivery(layout, query, PublicAnswers.of(query, kind), require_held).run(tables)
         if _has_sent(tables):
+            require_held()
             note_delivered(layout, TOPIC, query.answers.kafka.uri(), written)
 
 

@@ -93,7 +93,7 @@ def main() -> int:
 
 def _started(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     environment = API_SERVER if arguments[0] == "api-server" else {}
-    return subprocess.Popen([*_AIRFLOW, *arguments], env=os.environ | environment)
+    return subprocess.Popen([*_AIRFLOW, *arguments], env=environment | os.environ)
 
 
 def _keep(host: EmbeddedHost | None) -> None:

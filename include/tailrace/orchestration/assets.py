@@ -22,6 +22,8 @@ STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`: publish_
 CORRECTION_READS, CORRECTION_WRITES = ("late",), ("quality",)  # without `corrections`, likewise
 CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
+_TABLES = {*PUBLISHED, CURRENT, *STREAM_WRITES, *CORRECTION_WRITES, *CALIBRATION_WRITES}
+"""The tables that have an asset."""
 
 _PARTS = {
     "late": "late",
@@ -57,7 +59,7 @@ def _read(uri: str) -> Asset:
         warehouse = settings.warehouse()
         root = warehouse.as_uri() if isinstance(warehouse, Path) else warehouse.rstrip("/")
         match uri.removeprefix(f"{root}/").split("/"):
-            case [query, table] if query and table:
+            case [query, table] if query and table in _TABLES:
                 return _asset(query, table)
     return Asset(uri)
 

@@ -93,7 +93,10 @@ def of_rebuild(
 ) -> OperatorLineage[Any, Any]:
     """Return the lineage of a rebuild, from history to its stream's tables; a dry run writes none."""
     written = of_stream(query, layout, since).outputs if rebuilds else []
-    read = {each.name: each for each in [*_history(query, layout), *_sources(query, layout)]}
+    read = {
+        each.name: each
+        for each in [*_history(query, layout), *_sources(query, layout), *_later_versions(query, layout)]
+    }
     return OperatorLineage([*read.values()], written)
 
 

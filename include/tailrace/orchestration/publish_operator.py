@@ -16,7 +16,7 @@ from tailrace.storage.layout import Layout
 if TYPE_CHECKING:
     from tailrace.storage.table_snapshot import TableSnapshot
 
-_NEWEST = 20  # events that are searched for ours, since anyone may add events manually
+_NEWEST = 20  # events that are searched for ours first: anyone may add events, and other queries may send to a topic
 
 
 class PublishOperator(StreamOperator):
@@ -44,7 +44,9 @@ class PublishOperator(StreamOperator):
         with refusals_fail():
             layout = self.layout()
             snapshot = self._snapshot(layout)
-        last = last_extra(context["inlet_events"][self.table].ascending(False).limit(_NEWEST), self.query)
+        if self.place is not None and not snapshot.rows:
+            raise AirflowSkipException(f"nothing is known yet of what {self.table.name} has")
+        last = self._last_extra(context["inlet_events"][self.table])
         if (snapshot.rows, snapshot.as_of) == (last.get("total_rows", 0), last.get("as_of")):
             raise AirflowSkipException(f"{self.table.name} has nothing new since its last event")
         extra = {
@@ -55,6 +57,16 @@ class PublishOperator(StreamOperator):
         } | query_extra(layout)
         self.log.info("%s: %s", self.table.name, extra)
         context["outlet_events"][self.table].extra = extra
+
+    def _last_extra(self, events: Any) -> dict[str, Any]:
+        """Return the `extra` of the last event of this query; empty without one. Reads no more events than needed."""
+        most = _NEWEST
+        while True:
+            newest = list(events.ascending(False).limit(most))
+            last = last_extra(newest, self.query)
+            if last or len(newest) < most:
+                return last
+            most *= 10
 
     def _snapshot(self, layout: Layout) -> TableSnapshot:
         from tailrace.delivery.delivered import delivered  # noqa: PLC0415 (Delta takes long to import)

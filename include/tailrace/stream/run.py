@@ -195,8 +195,7 @@ class StreamRun:
         if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error
         self.reporter.report_problem(_STREAM, f"{failure.reason}; it is tried again")
-        if isinstance(error, TopicAway):
-            self.reporter.place_away(_STREAM)
+        self.reporter.place_away(_STREAM, isinstance(error, TopicAway))
 
     def await_retry(self) -> bool:
         """Wait until the next try is due; return False if a drain is requested before."""

@@ -287,6 +287,16 @@ def test_a_topic_that_takes_no_answers_is_away_until_it_has_taken_a_batch(tmp_pa
     assert run.planner.batches > 1
 
 
+def test_a_topic_is_not_away_while_a_batch_fails_for_another_reason(tmp_path, clock):
+    failures = [TopicAway("Kafka at b:1: no answer"), *[OSError(errno.ENOSPC, "No space left on device")] * 10_000]
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, FULL, *failures)
+    clock.sleeps = 10
+    run.run()
+    status = Status.read(run.layout)
+    assert (status.away_problems(0), status.away) == ([], {})
+    assert "No space left" in status.problem
+
+
 def test_a_warehouse_that_is_away_at_the_start_is_waited_for(tmp_path, clock, monkeypatch):
     outcomes = [FULL, FULL, RuntimeError("enough")]
     monkeypatch.setattr(module, "read_progress", lambda layout: (_ for _ in ()).throw(outcomes.pop(0)))
