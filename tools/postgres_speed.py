@@ -43,6 +43,8 @@ def main() -> None:
             timed("new answers")
             answers.add("corrections", numbers[options.answers :], 60_000, interval="all", retracted=False)
             timed("corrected answers")
+            answers.add("corrections", numbers[: options.answers : 20], 60_000, interval="early", retracted=False)
+            timed("every twentieth answer corrected")
         finally:
             with query.answers.postgres.server.session() as session, session.cursor() as cursor:
                 cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")

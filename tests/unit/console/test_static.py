@@ -117,6 +117,11 @@ def test_a_page_names_all_its_modules_so_that_none_is_found_only_by_reading_anot
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if "early.js" in page.read_text()], ids=name_of)
+def test_a_page_asks_for_what_sends_its_requests_before_any_other_file(page):
+    assert re.findall(r'(?:src|href)="(?:\.\./)?static/([^"]+)"', page.read_text())[0] == "early.js"
+
+
 def test_what_is_sent_early_are_the_parts_of_a_page_that_need_no_more_than_their_name():
     [early] = re.findall(r"export const PARTS = \[([^\]]*)\]", (STATIC / "early.js").read_text())
     [parts] = re.findall(r"export const PARTS = \{([^}]*)\}", (STATIC / "parts/index.js").read_text())
