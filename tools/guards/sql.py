@@ -10,6 +10,13 @@ WITHIN = "tests/unit/aggregate/test_within_expressions.py"
 
 MUTATIONS = (
     Mutation(
+        "SQL text: a column with the name of a window's bounds is quoted",
+        "sql/derived.py",
+        " and not holds_bounds(name)",
+        "",
+        ("tests/unit/sql/test_write.py::test_names_are_quoted_where_they_are_no_plain_words",),
+    ),
+    Mutation(
         "SQL text: a name that begins with a digit is quoted",
         "sql/derived.py",
         "piece.name == name and ",

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.projected import SelectedRows, columns_read
 from tailrace.sql.tokens import TokenSpan, tokenize
-from tailrace.sql.windows import WINDOW_COLUMNS
+from tailrace.sql.windows import holds_bounds
 
 _LONGEST_SLUG = 40
 
@@ -34,7 +34,7 @@ def quoted(name: str) -> str:
         is_word = piece.name == name and piece.tokens[0].token_type is TokenType.VAR
     except ExpressionError:
         is_word = False
-    return name if is_word and name.lower() not in WINDOW_COLUMNS else f"`{name.replace('`', '``')}`"
+    return name if is_word and not holds_bounds(name) else f"`{name.replace('`', '``')}`"
 
 
 class DerivedColumns:

@@ -185,6 +185,8 @@ def test_derived_columns_stand_in_the_text_where_their_order_allows_it():
         ("from", "`from`"),
         ("a`b", "`a``b`"),
         ("2024_sales", "`2024_sales`"),
+        ("window_end", "`window_end`"),
+        ("session_window", "`session_window`"),
     ],
 )
 def test_names_are_quoted_where_they_are_no_plain_words(name, written):
