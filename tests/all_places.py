@@ -303,11 +303,11 @@ class AllPlaces(PostgresDesk):
         return [name for name in self.driver.tables.schema("results").names if name in rows.column_names]
 
     def _identity(self) -> tuple[str, ...]:
-        return PublicAnswers.of(self.query, self.driver.pipeline.kind).identity
+        return PublicAnswers.from_query(self.query, self.driver.pipeline.kind).identity
 
     def _by_sql(self) -> list[str]:
         """Return the newest versions by DuckDB, from the files of the Delta tables."""
-        public = PublicAnswers.of(self.query, self.driver.pipeline.kind)
+        public = PublicAnswers.from_query(self.query, self.driver.pipeline.kind)
         identity = ", ".join(public.model.identity.determining)
         parts = [
             f"SELECT *, {number} AS is_correction FROM read_parquet({DeltaTable(self._path(name)).file_uris()})"

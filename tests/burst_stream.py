@@ -37,7 +37,7 @@ def tasks_of(rows: dict[str, list[dict]]) -> list[int]:
 def assert_two_four_and_two_tasks(tmp_path: Path, run) -> None:
     """Run it; the answers are the oracle's, and a request waits for three batches at most."""
     query, warehouse = make_query(tmp_path / "in", SETTINGS, idle="2 s"), tmp_path / "wh"
-    layout, pauses, files = Layout.of(warehouse, "readings"), list[int](), iter(range(100))
+    layout, pauses, files = Layout.for_query(warehouse, "readings"), list[int](), iter(range(100))
     started = set[int]()
 
     def write(bounds: list[int]) -> None:
@@ -93,4 +93,4 @@ def assert_a_busy_stream_gets_more_tasks(tmp_path: Path, monkeypatch: pytest.Mon
     tasks = tasks_of(rows)
     assert tasks[:3] == [2, 2, 4], "the third batch of the burst has more"
     assert tasks[-1] == max(tasks) == 5
-    assert Status.read(Layout.of(warehouse, "readings")).tasks == 5
+    assert Status.read(Layout.for_query(warehouse, "readings")).tasks == 5

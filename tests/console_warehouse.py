@@ -58,7 +58,7 @@ class Warehouse:
         return self.home / "tables"
 
     def layout(self, name: str) -> Layout:
-        return Layout.of(self.tables, name)
+        return Layout.for_query(self.tables, name)
 
     def source(self, name: str, stream: str) -> Path:
         return self.home / "data" / name / stream

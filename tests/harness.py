@@ -102,7 +102,7 @@ def make_pipeline(
     )
     if needed.derived and tables:
         schema = next(iter(tables.values())).schema
-        projection = Projection.of(needed.derived, None)
+        projection = Projection.parse(needed.derived, None)
         projection = projection.over({name: schema.field(name).type for name in projection.inputs})
         columns = replace(columns, projection=projection, inputs=projection.inputs)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)

@@ -48,7 +48,7 @@ class ConcurrentAction(threading.Thread):
 
 
 def live(query, warehouse: Path, act, plan: RunOptions = LIVE, run=on_spark) -> None:
-    beside = ConcurrentAction(Layout.of(warehouse, query.name), act)
+    beside = ConcurrentAction(Layout.for_query(warehouse, query.name), act)
     beside.layout.status.unlink(missing_ok=True)
     beside.start()
     run(query, warehouse, plan)

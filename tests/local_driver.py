@@ -68,7 +68,7 @@ class Driver:
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.warehouse, self.query.name)
+        return Layout.for_query(self.warehouse, self.query.name)
 
     @property
     def tables(self) -> Tables:
@@ -82,9 +82,9 @@ class Driver:
 
     def begin(self) -> None:
         """Create the checkpoint and the tables, and run nothing."""
-        sources = OpenSources.of(self.query, self.layout, None, is_live=False, on_progress=lambda: None)
+        sources = OpenSources.open(self.query, self.layout, None, is_live=False, on_progress=lambda: None)
         manifest = create_checkpoint(self.query, self.layout, sources.feeds)
-        StreamTables.of(self.layout, self.pipeline, manifest.id).create()
+        StreamTables.open(self.layout, self.pipeline, manifest.id).create()
 
     def run(self, batch_rows: int = 1_000_000, flush: bool = False, open_executor: OpenExecutor | None = None) -> int:
         """Start a driver that reads all there is; returns the number of batches that it has run.
@@ -96,7 +96,7 @@ class Driver:
             manifest = checkpoint.resumable(layout, self.query)
             options = RunOptions(batch_rows, live=False, flush=flush)
             tables_read = open_tables(self.query, layout, manifest, is_live=False)
-            sources = OpenSources.of(self.query, layout, manifest, is_live=False, on_progress=lambda: None)
+            sources = OpenSources.open(self.query, layout, manifest, is_live=False, on_progress=lambda: None)
             if not manifest and not sources.have_types:  # a query upstream has no answers yet
                 return 0
             manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, tables_read)
@@ -113,12 +113,12 @@ class Driver:
                 options,
                 partial(SteadyClock, wall=lambda: self.now, steady_s=lambda: self.now / 1000),
                 tables=tables_read,
-                task_number=TaskNumber.of(self.query, layout, manifest, lambda: None, live=False),
+                task_number=TaskNumber.from_query(self.query, layout, manifest, lambda: None, live=False),
             )
-            tables = StreamTables.of(layout, pipeline, manifest.id)
+            tables = StreamTables.open(layout, pipeline, manifest.id)
             tables.create()
             begin_topic(layout, self.query, pipeline.kind, manifest.id)
-            topic = AnswerTopic.of(self.query, pipeline.kind.answers.row_identity, layout)
+            topic = AnswerTopic.from_query(self.query, pipeline.kind.answers.row_identity, layout)
             sink, done = Sink(tables, topic, compact_every=self.compact_every), checkpoint.committed_batches(layout)
             with (open_executor or one_by_one)(pipeline, TaskStates(layout.states)) as executor:
                 StreamRun(layout, planner, StatusReporter(layout), sink, executor, done).run()

@@ -37,11 +37,11 @@ def stream_into_tables(
     write_files(tuples, directory / "in", bounds)
     key = "key" if any(t.key is not None for t in tuples) else None
     query = make_query(directory / "in", settings, key=key, **declared)
-    layout = Layout.of(directory / "wh", query.name)
+    layout = Layout.for_query(directory / "wh", query.name)
     files = sorted((directory / "in").iterdir())
     types = {"readings": FORMATS["parquet"].types(files[0], columns_of(query)["readings"])}
     layout.create_checkpoint(query.structure(), types, {})
-    pipeline, tables = Pipeline.of(query, types, layout.histories(query.streams)), Tables(layout)
+    pipeline, tables = Pipeline.from_query(query, types, layout.histories(query.streams)), Tables(layout)
     wanted = schemas(pipeline.kind) | {"history": history.FILES}
     if kept:
         pipeline = as_history(pipeline, layout)

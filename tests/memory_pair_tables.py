@@ -52,7 +52,7 @@ class MemoryPairTables:
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
         carried = [{f"{side}_arrival_time": pa.int64()} for side in SIDES]
         columns = tuple(ColumnTypes(pa.string(), *both) for both in zip(types, carried, strict=True))
-        condition = PairCondition.of(where, columns, "where")
+        condition = PairCondition.parse(where, columns, "where")
         self.kind = ToyJoin(join.reach, columns, condition=condition, interval=join.interval)
         self.pipeline = Pipeline(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
@@ -71,7 +71,9 @@ class MemoryPairTables:
             raise AssertionError("so little needs no Spark")
 
         sides = list(zip(self.pipeline.readers, self.segments, strict=True))
-        return HistoryScan(self.pipeline, lambda: [Log.of(reader, before, rows) for reader, rows in sides], spark, 2)
+        return HistoryScan(
+            self.pipeline, lambda: [Log.from_segments(reader, before, rows) for reader, rows in sides], spark, 2
+        )
 
     def correct(self, a: int, b: int) -> pa.Table:
         """The correction of an interval of arrival."""

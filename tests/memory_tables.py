@@ -60,7 +60,9 @@ class MemoryTables:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        return HistoryScan(self.pipeline, lambda: [Log.of(self.pipeline.readers[0], before, self.segments)], spark, 2)
+        return HistoryScan(
+            self.pipeline, lambda: [Log.from_segments(self.pipeline.readers[0], before, self.segments)], spark, 2
+        )
 
     @property
     def model(self) -> AnswerModel:

@@ -152,7 +152,7 @@ class Sample(NamedTuple):
 
 
 def toy(where: str | None = None) -> Sample:
-    condition = PairCondition.of(where, CARRIED, "where")
+    condition = PairCondition.parse(where, CARRIED, "where")
     types: dict[str, Any] = {"column_types": CARRIED, "condition": condition}
     return Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback, interval=join.interval, **types))
 

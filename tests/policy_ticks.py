@@ -62,7 +62,7 @@ def statistics_of(came: Sequence[Arrival], windows: Windows, promise: Any = None
     sampled = partials.select(promise.sample.names)
     t_max = np.maximum.accumulate(high)
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
-    rows = (TickRows.of(part, table) for part in (counted, sampled))
+    rows = (TickRows.from_table(part, table) for part in (counted, sampled))
     return TickStatistics(table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise)
 
 

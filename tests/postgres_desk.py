@@ -52,7 +52,7 @@ class PostgresDesk(Desk):
     def assert_delivered(self) -> None:
         """The table has each row that readers get; one of those whose tuples have the same ids, and came at once."""
         rows, columns = read_answers(self.driver.query, self.driver.warehouse, streamed=False)
-        public = PublicAnswers.of(self.query, self.driver.pipeline.kind)
+        public = PublicAnswers.from_query(self.query, self.driver.pipeline.kind)
         by_identity: dict[Any, list[str]] = {}
         for row in in_ms(rows.select(self.shown(columns))).to_pylist():
             text = str({name: row[name] for name in sorted(row)})
@@ -69,7 +69,7 @@ class PostgresDesk(Desk):
         if self.sql("SELECT to_regclass(%s)", TABLE) == [(None,)]:
             assert not self._seen
             return
-        identity = self.shown(PublicAnswers.of(self.query, self.driver.pipeline.kind).identity)
+        identity = self.shown(PublicAnswers.from_query(self.query, self.driver.pipeline.kind).identity)
         columns = ", ".join(f'"{name}"' for name in identity)
         versions: dict[Any, Any] = {}
         for *answer, as_of in self.sql(f"SELECT {columns}, as_of FROM {TABLE}"):

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 def view_of(query: Query, warehouse: Path, file: Path | None = None) -> QueryView:
     """The view of a query that no file declares."""
-    view = QueryView(Layout.of(warehouse, query.name), file)
+    view = QueryView(Layout.for_query(warehouse, query.name), file)
     view.__dict__["query"] = query
     return view
 

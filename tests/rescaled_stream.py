@@ -93,7 +93,9 @@ class WorkerJobs:
             for group, message in messages_of(self.pipeline.prepare(segment, header), groups):
                 sent[group].append(message)
         job = WorkerJob(uuid.uuid4().hex, self.pipeline, self.states, before)
-        messages = [each for group in range(groups) for each in job.advance(group, header, Inbox.of(sent[group]))]
+        messages = [
+            each for group in range(groups) for each in job.advance(group, header, Inbox.from_messages(sent[group]))
+        ]
         return rows_by_table(unpacked_tables(messages))
 
     def cancel(self) -> None:

@@ -14,7 +14,7 @@ from tailrace.storage.layout import Layout
 
 def view_of(warehouse: Path | str, query: Query, file: Path | None = None) -> QueryView:
     """The view of a query that no driver was deployed with."""
-    view = QueryView(Layout.of(warehouse, query.name), file)
+    view = QueryView(Layout.for_query(warehouse, query.name), file)
     view.__dict__["query"] = query
     return view
 

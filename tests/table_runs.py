@@ -102,7 +102,7 @@ def expected(tables: Tables, versions: list[int], relation: str = "intersects") 
 
 
 def assert_answered(warehouse: Path, versions: list[int], relation: str = "intersects") -> Tables:
-    tables = Tables(Layout.of(warehouse, "where"))
+    tables = Tables(Layout.for_query(warehouse, "where"))
     rows = tables.read("results").to_pylist()
     found = {(row["left_id"], row["right_id"], row["facts_version"]) for row in rows}
     assert len(found) == len(rows), "a pair was answered twice"

@@ -116,12 +116,12 @@ def propose(query: Query, warehouse: Path, k_ms: int) -> None:
     assert isinstance(declared, CacheDuration)
     settings = declared.waiting(k_ms).model_dump_json()
     found = Proposal(0, declared.model_dump_json(), settings, k_ms, 0, k_ms, (), 1, None, 0, f"found {k_ms}")
-    Proposals(Layout.of(warehouse, query.name)).add(found)
+    Proposals(Layout.for_query(warehouse, query.name)).add(found)
 
 
 def silences_of(warehouse: Path) -> list[Passed]:
     """What a live stream put down of its source's silence, as the oracle takes it."""
-    journal, found, batch = Journal(Layout.of(warehouse, "readings").journal), [], 0
+    journal, found, batch = Journal(Layout.for_query(warehouse, "readings").journal), [], 0
     while batch in journal:
         head, standing = journal[batch].header, journal[batch].position
         if head.heartbeats or (head.closes and not head.ends):
@@ -131,7 +131,7 @@ def silences_of(warehouse: Path) -> list[Passed]:
 
 
 def tables_of(warehouse: Path | str) -> Tables:
-    return Tables(Layout.of(warehouse, "readings"))
+    return Tables(Layout.for_query(warehouse, "readings"))
 
 
 def rows_of(warehouse: Path | str, *names: str) -> dict[str, list[dict]]:

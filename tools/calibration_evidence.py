@@ -38,13 +38,13 @@ def rows_of(name: str, seeds: int) -> list[Row]:
     if name in OTHERS:
         return OTHERS[name]()
     if name == "jump":
-        truth = two_scales.Truth.of(two_scales.JUMP[1])
+        truth = two_scales.Truth.compute(two_scales.JUMP[1])
         return [two_scales.row(name, truth, two_scales.jumps(range(seeds), truth.k_ms))]
     if name in measured_kinds.LAWS:
         law = measured_kinds.LAWS[name]
-        measured = measured_kinds.MeasuredTruth.of(law)
+        measured = measured_kinds.MeasuredTruth.compute(law)
         return [two_scales.row(name, measured, measured_kinds.estimates(law, range(seeds), measured.k_ms))]
-    truth = two_scales.Truth.of(two_scales.LAWS[name])
+    truth = two_scales.Truth.compute(two_scales.LAWS[name])
     return [two_scales.row(name, truth, two_scales.estimates(two_scales.LAWS[name], range(seeds), truth.k_ms))]
 
 

@@ -63,7 +63,7 @@ class Answers:
     def __init__(self, home: Path) -> None:
         self.query = declared_query(QUERY)
         self.kind = build(self.query)
-        self.layout = Layout.of(home, self.query.name)
+        self.layout = Layout.for_query(home, self.query.name)
         self.schemas = schemas(self.kind)
         self.tables = Tables(self.layout)
         self.tables.create(self.schemas, ["results", "late", "corrections"])

@@ -56,7 +56,7 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
         explanation=search_plan.explanation,
         distances=section.distances,
         selection=section.selection,
-        condition=PairCondition.of(section.where, types, "emd_join.where"),
+        condition=PairCondition.parse(section.where, types, "emd_join.where"),
     )
 
 
@@ -68,7 +68,7 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
 
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
-    condition = PairCondition.of(section.where, types, "spatial_join.where")
+    condition = PairCondition.parse(section.where, types, "spatial_join.where")
     if section.join == "table":
         return SpatialTableJoin(
             column_types=(left, right),

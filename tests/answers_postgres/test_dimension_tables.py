@@ -299,14 +299,14 @@ def test_ten_versions_are_replayed_alike_when_their_table_is_gone(tmp_path, conn
                 sql(f"UPDATE {TABLE} SET geometry = %s WHERE id = %s", ewkb(shape), name)
 
     run(query_of(tmp_path, table), warehouse, RunOptions(COUNT // 10), on_batch)
-    tables = Tables(Layout.of(warehouse, "where"))
+    tables = Tables(Layout.for_query(warehouse, "where"))
     before = pairs_of(tables)
     assert len(set(before)) == len(before)
     assert set(before) == expected(tables)
     assert {version for _, _, version in before} == set(range(1, 11))
     sql(f"DROP TABLE {TABLE}")
     rebuild(query_of(tmp_path, table, select=["left.lon"]), warehouse, Path("where.yaml"))
-    again = Tables(Layout.of(warehouse, "where"))
+    again = Tables(Layout.for_query(warehouse, "where"))
     assert "left_lon" in again.read("results").column_names, "all was answered again"
     assert sorted(pairs_of(again), key=repr) == sorted(before, key=repr)
 
@@ -324,13 +324,13 @@ def test_a_lookup_reads_a_table_of_the_server_and_is_rebuilt_without_it(tmp_path
 
     change(0)
     run(query, tmp_path / "wh", RunOptions(lookups.COUNT // 2), lambda batch, *_: change(1) if batch == 0 else None)
-    tables = Tables(Layout.of(tmp_path / "wh", query.name))
+    tables = Tables(Layout.for_query(tmp_path / "wh", query.name))
     seen = lookups.versions_of(tables)
     assert set(seen) == {1, 2}
     sql("DROP TABLE reports.products")
     wider = lookups.query_of(tmp_path, size="3 s", **place)
     rebuild(wider, tmp_path / "wh", Path("paid.yaml"))
     lookups.correct_here(wider, tmp_path / "wh")
-    again = Tables(Layout.of(tmp_path / "wh", query.name))
+    again = Tables(Layout.for_query(tmp_path / "wh", query.name))
     assert lookups.versions_of(again) == seen
     assert lookups.answers(wider, tmp_path / "wh") == lookups.expected(again, 3000)

@@ -77,7 +77,7 @@ def test_the_answers_are_the_join_of_the_server(orders, connection, sql, on_no_m
     expected = [(category, int(hour.timestamp() * 1000), *numbers) for category, hour, *numbers in joined]
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert (None, int((NOON + HOUR).timestamp() * 1000)) in {each[:2] for each in found}, "a row without a category"
-    tables = Tables(Layout.of(warehouse, query.name))
+    tables = Tables(Layout.for_query(warehouse, query.name))
     unmatched = sum(tables.read("segments")["unmatched"].to_pylist())
     reasons = tables.read("quarantine")["reason"].to_pylist()
     rejected = ["lookup products has no row for its sku"] * 3

@@ -66,12 +66,12 @@ def test_answers_of_null_keys_are_replaced_and_retracted(tmp_path, connection, s
 def test_a_table_whose_primary_key_takes_no_null_is_refused_with_what_makes_it_fit(tmp_path, connection, sql):
     desk = PostgresDesk("aggregate", tmp_path, 3, connection, sql)
     desk.driver.run(1000)
-    public = PublicAnswers.of(desk.query, desk.driver.pipeline.kind)
+    public = PublicAnswers.from_query(desk.query, desk.driver.pipeline.kind)
     streams = {
         name: stream.model_copy(update={"null_key": "quarantine"}) for name, stream in desk.query.streams.items()
     }
     strict = desk.query.model_copy(update={"streams": streams})
-    sql(AnswerColumns.of(public, strict).create("reports.answers"))
+    sql(AnswerColumns.from_query(public, strict).create("reports.answers"))
     assert keys_of(sql) == [("PRIMARY KEY (window_end, key)",)]
     with pytest.raises(Refused) as refused:
         check_answer_table(desk.query, desk.driver.pipeline.kind, desk.driver.layout)

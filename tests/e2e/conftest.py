@@ -55,7 +55,7 @@ class Platform:
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.home / "tables", "flights")
+        return Layout.for_query(self.home / "tables", "flights")
 
     def declare(self, rate: int) -> None:
         sample = str(ROOT / "samples" / "flights")

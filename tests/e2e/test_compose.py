@@ -88,7 +88,7 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(healt
         timeout=PATIENCE_S,
     )
     assert sent.returncode == 0, sent.stderr
-    layout = Layout.of(warehouse, "flights")
+    layout = Layout.for_query(warehouse, "flights")
 
     def state() -> str | None:
         status = Status.read(layout)

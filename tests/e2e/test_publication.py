@@ -41,7 +41,7 @@ def run(platform, webhook):
 
 
 def layout_of_live(platform):
-    return Layout.of(platform.layout.home.parent, "live")
+    return Layout.for_query(platform.layout.home.parent, "live")
 
 
 def events(platform, name="live.results"):

@@ -62,7 +62,7 @@ def stream_part(platform, query: Path, part: int) -> float:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    log = Layout.of(platform.home / "tables", "sums").table("late") / "_delta_log"
+    log = Layout.for_query(platform.home / "tables", "sums").table("late") / "_delta_log"
     return max(file.stat().st_mtime for file in log.glob("*.json"))
 
 
@@ -76,7 +76,7 @@ def is_corrected(platform, query: Path, table: pa.Table) -> bool:
     """Whether the corrected answer of each closed window equals its batch answer over these tuples."""
     declared_query = load(query)
     answers, _ = read_answers(declared_query, platform.home / "tables", streamed=False)
-    tuples = RecordedStream.of(declared_query, table).tuples
+    tuples = RecordedStream.read(declared_query, table).tuples
     expected = build(declared_query).evaluate(tuples).to_pandas()
     both = answers.to_pandas().merge(expected, on=WINDOW, suffixes=("", "_true"))
     assert len(both) == len(answers) > 0
@@ -84,7 +84,7 @@ def is_corrected(platform, query: Path, table: pa.Table) -> bool:
 
 
 def test_late_tuples_are_corrected_within_a_minute_and_once_for_each_advance_by_gap(platform, query, table, figure):
-    tables = Tables(Layout.of(platform.home / "tables", "sums"))
+    tables = Tables(Layout.for_query(platform.home / "tables", "sums"))
     for part in (0, 1):
         committed_at_s = stream_part(platform, query, part)
         arrived_tuples = without_newest_tick(table.slice(0, table.num_rows // 2 * (part + 1)))

@@ -43,7 +43,7 @@ def test_all_rows_are_there_when_sending_returns_and_again_after_a_fault(broker,
             again.send(ROWS)
     finally:
         broker.start()
-    assert Failure.of(away.value).kind == "transient"
+    assert Failure.classify(away.value).kind == "transient"
     monkeypatch.undo()
     again.send(ROWS)
     assert sorted(value["n"] for _, _, value in broker.records(topic))[-2:] == [99, 99]

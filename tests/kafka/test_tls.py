@@ -99,5 +99,5 @@ def test_access_that_fails_is_told_with_what_would_be_right(broker, monkeypatch,
         assert "\n" not in text
         assert WRONG not in text
         assert "BEGIN" not in text
-        assert Failure.of(failed.value).kind == "transient", "a live run tries again"
+        assert Failure.classify(failed.value).kind == "transient", "a live run tries again"
     assert len(broker.records(topic)) == 5

@@ -17,7 +17,7 @@ assert airflow_home.HOME
 
 
 def test_a_driver_is_deployed_drained_and_fenced_by_objects(warehouse):
-    layout, host = Layout.of(warehouse, "readings"), FakeHost()
+    layout, host = Layout.for_query(warehouse, "readings"), FakeHost()
     layout.request_drain()
     home = location_of(str(layout.home))
     assert pause(home, 5, 600, 1000.0) == 0
@@ -36,7 +36,7 @@ def test_a_driver_is_deployed_drained_and_fenced_by_objects(warehouse):
 
 def test_the_overview_lists_what_is_in_the_bucket(warehouse, monkeypatch, tmp_path):
     declare(tmp_path / "queries", "declared")
-    write_status(Layout.of(warehouse, "begun"), wall_ms())
+    write_status(Layout.for_query(warehouse, "begun"), wall_ms())
     monkeypatch.setenv("TAILRACE_QUERIES", str(tmp_path / "queries"))
     monkeypatch.setenv("TAILRACE_WAREHOUSE", warehouse)
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", '{"conn_type": "spark", "host": "local[*]"}')

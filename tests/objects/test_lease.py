@@ -34,7 +34,8 @@ from tailrace.storage.writer import only_driver
 Layout.lock = lambda *arguments: nullcontext()  # a directory's lock files are of another machine
 _, warehouse, machine, term_s = sys.argv
 try:
-    with only_driver(Layout.of(warehouse if "://" in warehouse else Path(warehouse), "q"), machine, float(term_s)):
+    layout = Layout.for_query(warehouse if "://" in warehouse else Path(warehouse), "q")
+    with only_driver(layout, machine, float(term_s)):
         print("drives", flush=True)
         sys.stdin.readline()
     print("ended", flush=True)
@@ -56,7 +57,7 @@ def start(request, tmp_path):
         place = request.getfixturevalue("warehouse")
     else:
         place = str(tmp_path / "warehouse")
-        Layout.of(tmp_path / "warehouse", "q").home.mkdir(parents=True)
+        Layout.for_query(tmp_path / "warehouse", "q").home.mkdir(parents=True)
     drivers = []
 
     def start(machine):
@@ -127,7 +128,7 @@ def test_a_second_driver_is_refused_on_its_own_machine_too(start):
 
 
 def test_a_lock_that_was_lost_is_told_before_a_commit(warehouse):
-    home = Layout.of(warehouse, "q").home
+    home = Layout.for_query(warehouse, "q").home
     with bucket_lock(home, "correction", None, term_s=1.0) as require_held:
         require_held()
         lease = home / "lease" / "correction"
@@ -150,7 +151,7 @@ def _take(lease: ObjectPath) -> bool:
 
 @pytest.mark.parametrize("replaces", [False, True])
 def test_of_many_that_create_or_replace_an_object_one_does(warehouse, replaces):
-    file = Layout.of(warehouse, "q").home / "object"
+    file = Layout.for_query(warehouse, "q").home / "object"
     if replaces:
         assert file.create(b"first")
         version = file.stored().version

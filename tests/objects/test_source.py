@@ -123,7 +123,7 @@ def test_a_live_feed_takes_a_json_object_without_a_last_newline(place, connectio
     file.write_text(file.read_text().rstrip("\n"))
     put(file)
     query = query_on(url, "json", connection)
-    (feed,) = open_feeds(query, Layout.of(tmp_path / "warehouse", "load"), None, live=True).values()
+    (feed,) = open_feeds(query, Layout.for_query(tmp_path / "warehouse", "load"), None, live=True).values()
     assert [segment.rows for segment in feed.fresh()] == [10]  # of a file on a disk the writer may still be at work
 
 

@@ -186,7 +186,7 @@ def test_a_calibration_proposes_while_it_has_its_lease(warehouse, tmp_path, monk
     write_files(make_stream(600, seed=5), tmp_path / "in", [0, 600])
     query = make_query(tmp_path / "in", SETTINGS, calibrated=True)
     Driver(query, warehouse).run(1000, flush=True)
-    proposals = Proposals(Layout.of(warehouse, query.name))
+    proposals = Proposals(Layout.for_query(warehouse, query.name))
     with monkeypatch.context() as patch:
         patch.setattr(Layout, "lock", unlocked(lost))
         with pytest.raises(Busy, match="it is lost"):
@@ -237,14 +237,14 @@ def test_everything_else_of_a_home_is_in_the_bucket(streamed):
 
 def test_what_can_be_no_warehouse_is_refused(warehouse, gateway, monkeypatch):
     with pytest.raises(Refused, match="it is a URL, but none of an object store"):
-        Layout.of("http://lake/warehouse", "q")
+        Layout.for_query("http://lake/warehouse", "q")
     with pytest.raises(Refused, match="there is no such bucket"):
-        Layout.of("s3://no-such-bucket/warehouse", "q").manifest()
-    assert Layout.of(warehouse, "q").manifest() is None
+        Layout.for_query("s3://no-such-bucket/warehouse", "q").manifest()
+    assert Layout.for_query(warehouse, "q").manifest() is None
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", gateway.connection(password=PASSWORD[::-1]))
     store_of.cache_clear()
     with pytest.raises(Refused, match="the object store refuses access") as refusal:
-        Layout.of(warehouse, "q").manifest()
+        Layout.for_query(warehouse, "q").manifest()
     assert "AIRFLOW_CONN_LAKE" in str(refusal.value)
     assert PASSWORD[::-1] not in str(refusal.value)
 
@@ -261,7 +261,7 @@ def test_a_store_that_ignores_conditions_is_refused(warehouse, monkeypatch, mode
         return put(self, content, condition)
 
     monkeypatch.setattr(ObjectPath, "_put", unconditional)
-    home = Layout.of(warehouse, "q").home
+    home = Layout.for_query(warehouse, "q").home
     with pytest.raises(Refused, match="ignores the conditions of a write"):
         require_conditions(home)
     with pytest.raises(Refused, match="ignores the conditions of a write"), only_driver(Layout(home)):

@@ -42,7 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def layout(place: Path) -> Layout:
-    return Layout.of(place / "warehouse", "readings")
+    return Layout.for_query(place / "warehouse", "readings")
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_nothing_orders_the_corrections_of_a_chain_but_its_streams_read_what_the
 def test_a_correction_above_starts_one_here_by_a_gap_below_the_window(drivers, place):
     """The watch asks for it once the stream has read the later version."""
     first, second = drivers
-    trigger = GapTrigger.of(second.query, 1000)
+    trigger = GapTrigger.from_query(second.query, 1000)
     assert trigger._poll()[0] is None, "no version came late"
     correct_here(first.query, first.warehouse)
     assert trigger._poll()[0] is None, "the stream has not read it"
@@ -104,7 +104,7 @@ def test_a_correction_above_starts_one_here_by_a_gap_below_the_window(drivers, p
 
 def test_a_version_that_comes_while_its_window_is_open_waits_for_the_schedule(drivers, place):
     first, second = drivers
-    trigger, start = GapTrigger.of(second.query, 1000), committed(second)
+    trigger, start = GapTrigger.from_query(second.query, 1000), committed(second)
     write(
         [(START + 125 * MINUTE, START + MINUTES * MINUTE + 2000, 1001, "a", 1000)], place / "in" / f"{MINUTES}.parquet"
     )

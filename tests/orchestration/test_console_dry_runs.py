@@ -50,7 +50,7 @@ def view(place, denied, stored, monkeypatch):
     monkeypatch.setattr(actions_route, "read_dags", lambda ids: dict.fromkeys(ids, dag))
     monkeypatch.setattr(actions_route, "task_state", lambda *_: None)
     file = declare(place / "queries", "readings", LEARNING)
-    view = QueryView(Layout.of(place / "warehouse", "readings"), file)
+    view = QueryView(Layout.for_query(place / "warehouse", "readings"), file)
     view.layout.stream.mkdir(parents=True)
     write_manifest(view.layout.manifest_file, CheckpointManifest.new(load(file).structure(), {}, {}, {}))
     return view

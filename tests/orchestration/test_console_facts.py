@@ -199,12 +199,12 @@ def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
     monkeypatch.setattr(facts_cache, "_MOST_QUERIES", 3)
     kept = FactsCache()
     for number in range(9):
-        late(kept, Layout.of(place / "warehouse", f"q{number}"))
+        late(kept, Layout.for_query(place / "warehouse", f"q{number}"))
         assert len(kept._kept) <= 4
 
 
 def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them(reads, layout, place):
-    kept, many = FactsCache(), [Layout.of(place / "warehouse", f"q{number}") for number in range(9)]
+    kept, many = FactsCache(), [Layout.for_query(place / "warehouse", f"q{number}") for number in range(9)]
     reads["may"].clear()
     kept.read_behind([], many)
     kept.read_behind([], many)
@@ -220,7 +220,7 @@ def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_beh
 
 
 def test_queries_that_are_shown_are_read_first(reads, layout, place):
-    kept, many = FactsCache(), [Layout.of(place / "warehouse", f"q{number}") for number in range(4)]
+    kept, many = FactsCache(), [Layout.for_query(place / "warehouse", f"q{number}") for number in range(4)]
     kept.read_behind([many[2]], many)
     until(lambda: len(reads["reads"]) == 4)
     assert reads["reads"] == ["q2", "q0", "q1", "q3"]
@@ -228,7 +228,7 @@ def test_queries_that_are_shown_are_read_first(reads, layout, place):
 
 def test_no_query_is_passed_over_for_those_that_are_shown(reads, layout, place):
     kept = FactsCache(fresh_s=0.0, rests=0.0, look_again_s=0.0)
-    many = [Layout.of(place / "warehouse", f"q{number}") for number in range(6)]
+    many = [Layout.for_query(place / "warehouse", f"q{number}") for number in range(6)]
     kept._is_reading = True  # this test takes the place of the thread
     for _ in many:
         kept.read_behind(many[:3], many)  # as a page does that asks again before all were read
@@ -238,7 +238,7 @@ def test_no_query_is_passed_over_for_those_that_are_shown(reads, layout, place):
 
 def test_a_look_that_hangs_does_not_keep_the_others_waiting(reads, layout, place, monkeypatch):
     monkeypatch.setattr(facts_cache, "_HANGS_S", 0.05)
-    kept, hung = FactsCache(), Layout.of(place / "warehouse", "q0")
+    kept, hung = FactsCache(), Layout.for_query(place / "warehouse", "q0")
     of_hung = kept._kept.setdefault(hung.home, facts_cache._Kept(hung))
     of_hung.look = Future()
     kept.read_behind([hung], [layout])

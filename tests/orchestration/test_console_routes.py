@@ -133,7 +133,7 @@ def tables(monkeypatch):
 
 def test_streams_lists_what_is_declared_refused_and_begun_the_worst_first(client, place, host, layout):
     declare(place / "queries", "wrong", "name: wrong\n")
-    write_status(Layout.of(place / "warehouse", "begun"), 1_000)
+    write_status(Layout.for_query(place / "warehouse", "begun"), 1_000)
     write_status(layout, wall_ms())
     host.is_now("running")
     host.known_homes = {"readings": str(layout.home)}
@@ -180,7 +180,7 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
 def test_streams_is_searched_sorted_and_paged_by_the_server(client, place, host):
     for number, answers in enumerate((5, None, 3)):
         declare(place / "queries", f"other_{number}")
-        other = Layout.of(place / "warehouse", f"other_{number}")
+        other = Layout.for_query(place / "warehouse", f"other_{number}")
         if answers is not None:
             other.stream.mkdir(parents=True)
             Status("drained", 1, 0, 1_000, 1, answers=answers).write(other)
@@ -317,7 +317,7 @@ def test_a_driver_alone_is_for_those_who_may_list_dags_and_read_its_own(client, 
 
 
 def test_a_driver_without_a_file_says_what_ends_it(client, place, host, alone):
-    write_status(Layout.of(place / "warehouse", "alone"), wall_ms())
+    write_status(Layout.for_query(place / "warehouse", "alone"), wall_ms())
     row = get(client, STREAMS, search="alone")["queries"][0]
     assert (row["state"]["word"], row["file"], row["has_page"]) == ("running", None, True)
     assert "tailrace drain alone" in row["note"]
@@ -421,7 +421,7 @@ def test_a_driver_host_that_is_down_is_one_problem_beside_what_streams_report(cl
     """A stream that reports is what it reports, one that never ran stays so, and no other is red for it."""
     for name, ago_ms in (("silent", 60_000), ("drained", 600_000), ("readings", 0)):
         state = "drained" if name == "drained" else "streaming"
-        write_status(Layout.of(place / "warehouse", name), wall_ms() - ago_ms, state)
+        write_status(Layout.for_query(place / "warehouse", name), wall_ms() - ago_ms, state)
     declare(place / "queries", "never")
     host.down = True
     found = get(client, STREAMS)
@@ -464,7 +464,7 @@ def test_a_driver_host_that_does_not_answer_is_asked_once(client, place, host, l
         raise DriverHostDown("no answer from the host")
 
     for number in range(5):
-        write_status(Layout.of(place / "warehouse", f"other_{number}"), 1_000)
+        write_status(Layout.for_query(place / "warehouse", f"other_{number}"), 1_000)
     host.inspect = inspect
     found = get(client, STREAMS)
     assert {row["state"]["word"] for row in found["queries"]} == {"unknown", "not deployed"}

@@ -44,7 +44,7 @@ def test_a_deployment_puts_a_copy_of_the_file_on_record(host, layout, file):
     on_record = DeployedQuery.read(layout)
     assert on_record.text == file.read_text()
     assert on_record.query() == load(file), "relative paths start where the file is"
-    assert Options.of(on_record.options) == Options()
+    assert Options.from_params(on_record.options) == Options()
 
 
 def test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs(host, layout, file, place):

@@ -97,20 +97,20 @@ def test_a_trigger_keeps_its_identity_through_serialization(tmp_path):
     """At each parse of the DAG Airflow compares hashes of class and arguments, and replaces a trigger that differs."""
     text = QUERY + "correction: {{gap: 90 s}}\n"
     query = load(declare(tmp_path, "readings", text.replace("slide: 1 h", "slide: 45 min")))
-    trigger = GapTrigger.of(query, ms(query.correction.gap))
+    trigger = GapTrigger.from_query(query, ms(query.correction.gap))
     path, arguments = trigger.serialize()
     assert arguments == {"query": "readings", "gap_ms": 90_000, "tick_ms": 60_000, "pane_ms": 900_000, "poll_s": 2.0}
     stored_arguments = Trigger(classpath=path, kwargs=arguments).kwargs
     assert BaseEventTrigger.hash(path, stored_arguments) == BaseEventTrigger.hash(path, arguments)
     assert import_string(path)(**stored_arguments).serialize() == (path, arguments)
-    assert GapTrigger.of(query, 1).serialize()[1] != arguments
+    assert GapTrigger.from_query(query, 1).serialize()[1] != arguments
 
 
 def test_panes_of_a_calendar_count_as_the_longest_day(tmp_path):
     """So no late tuples are further apart than the span that Γ is held against."""
     days = QUERY.replace("{{size: 2 h, slide: 1 h}}", "{{size: 1 d, timezone: Europe/Berlin}}")
     query = load(declare(tmp_path, "readings", days))
-    assert GapTrigger.of(query, 1).pane_ms == 25 * 3_600_000
+    assert GapTrigger.from_query(query, 1).pane_ms == 25 * 3_600_000
 
 
 def test_a_trigger_fires_once_with_the_range_of_the_late_tuples(late_tables, make_trigger, wait_for_looks):

@@ -61,7 +61,7 @@ def shared(monkeypatch):
 
 
 def two_layouts(tmp_path):
-    return [Layout.of(tmp_path / name, "readings") for name in ("one", "two")]
+    return [Layout.for_query(tmp_path / name, "readings") for name in ("one", "two")]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_one_warehouse_by_two_paths_has_one_driver(shared, tmp_path):
     one, _ = two_layouts(tmp_path)
     deploy(shared, one)
     (tmp_path / "link").symlink_to(one.home.parent)
-    linked = Layout.of(tmp_path / "link", "readings")
+    linked = Layout.for_query(tmp_path / "link", "readings")
     assert not deploy(shared, linked).made
     assert not driver_lifecycle.stop(shared, linked, 1).alive
     assert not driver_lifecycle.inspect(shared, one).alive
@@ -121,7 +121,7 @@ def test_a_link_that_has_another_target_takes_no_program_of_the_earlier_one(shar
         layout.home.mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(one.home.parent)
-    linked = Layout.of(link, "readings")
+    linked = Layout.for_query(link, "readings")
     deploy(shared, linked)
     link.unlink()
     link.symlink_to(two.home.parent)
@@ -173,11 +173,11 @@ def test_no_query_or_warehouse_shares_a_programs_name(shared, tmp_path):
 
 def test_a_command_refuses_a_query_of_which_only_another_warehouse_has_a_driver(shared, place, tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "driver_host", lambda: shared)
-    deploy(shared, Layout.of(tmp_path / "other", "flights"))
+    deploy(shared, Layout.for_query(tmp_path / "other", "flights"))
     for command in (lambda: commands.drain("flights", 0.05, 1), lambda: commands.stop("flights", 1)):
         with pytest.raises(Refused, match="query flights"):
             command()
     declare(place / "queries", "flights")
-    write_status(Layout.of(place / "warehouse", "flights"), 1_000)
+    write_status(Layout.for_query(place / "warehouse", "flights"), 1_000)
     commands.stop("flights", 1)
     assert len(shared.files) == 1

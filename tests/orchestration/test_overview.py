@@ -28,7 +28,7 @@ def gone(place, host, layout):
     declare(place / "queries", "declared")
     (place / "queries" / "readings.yaml").unlink()
     write_status(layout, 1_000)
-    write_status(Layout.of(place / "warehouse", "begun"), 1_000)
+    write_status(Layout.for_query(place / "warehouse", "begun"), 1_000)
     (place / "warehouse" / "no query").mkdir()
     host.is_now("running")
     inspect = type(host).inspect

@@ -294,7 +294,7 @@ def test_deploy_is_retried_while_a_driver_drains(make_operator, host, context, l
 
 
 def test_supervise_defers_at_once(make_operator, host, context, place):
-    driver_lifecycle.deploy(host, stream_operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
+    driver_lifecycle.deploy(host, stream_operators.Layout.for_query(place / "warehouse", "readings"), ["go"], {})
     with pytest.raises(TaskDeferred) as deferral:
         make_operator(SuperviseOperator).execute(context)
     assert deferral.value.method_name == "resume"

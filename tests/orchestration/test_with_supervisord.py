@@ -38,7 +38,7 @@ import os, signal, sys, time
 from pathlib import Path
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
-layout = Layout.of(Path(sys.argv[sys.argv.index("--warehouse") + 1]), "readings")
+layout = Layout.for_query(Path(sys.argv[sys.argv.index("--warehouse") + 1]), "readings")
 mode = (layout.home.parent / "mode").read_text()
 print("a stand-in that is to be", mode, flush=True)
 if mode == "broken":
@@ -171,7 +171,7 @@ def reporting_pid(layout):
 
 
 def look():
-    return driver_lifecycle.inspect(settings.driver_host(), Layout.of(settings.warehouse(), "readings"))
+    return driver_lifecycle.inspect(settings.driver_host(), Layout.for_query(settings.warehouse(), "readings"))
 
 
 def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):

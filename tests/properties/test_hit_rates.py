@@ -43,7 +43,7 @@ def test_measured_hit_rates_follow_the_formula(tau_ms):
     exact = pa.Table.from_batches([KIND.evaluate(content)])
     end = exact.column("window_end").to_numpy()
     complete = exact.filter(pa.array((end >= SIZE) & (end <= 1000 * SECONDS - 12_000)))
-    course = EventTimeCourse.of(columns["tick"], event)
+    course = EventTimeCourse.from_tuples(columns["tick"], event)
     measurement = measure(KIND, [content], course, WAITS, complete, 1_000, arrival - event)
     lag_ms = float(np.mean(TICK * (course.tick + 1) - course.t_max))  # the lag of F behind arrival time
     for wait, rate, error in zip(WAITS.tolist(), measurement.accuracy, measurement.error, strict=True):
@@ -76,7 +76,7 @@ def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest_sufficient
 @pytest.mark.needs("long")
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_ms):
-    stream = RecordedStream.of(
+    stream = RecordedStream.read(
         paper_query.query(paper_query.ADAPTIVE), paper_query.generate_stream(tau_ms, 7_200, 20, seed=5)
     )
     steps = list(calibrations(paper_query.query(paper_query.ADAPTIVE), stream, 300_000))[10:]

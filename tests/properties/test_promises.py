@@ -115,7 +115,7 @@ def test_without_a_sample_nothing_is_assumed_of_the_values(function, error, risk
             values[0] *= 20
         samples.append(values)
     sums = [np.array([measure(values) for values in samples]) for measure in (np.sum, lambda values: np.sum(values**2))]
-    population = Population.of(sizes.astype(float), *sums)
+    population = Population.estimate(sizes.astype(float), *sums)
     share = threshold(function, error, risk, population)
     assert share < 1
     off = []

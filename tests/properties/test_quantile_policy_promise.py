@@ -82,7 +82,7 @@ def off_by_answer(of: list[str] | None) -> tuple[dict[str, float], float]:
     table = GameCase("game2").table()
     query = games.query("quantile", PROMISE | {"of": of}, aggregate=SEVERAL)
     memory = MemoryFormat({"readings": table})
-    pipeline, tuples = pipeline_in_memory(query, {"readings": memory}), RecordedStream.of(query, table).tuples
+    pipeline, tuples = pipeline_in_memory(query, {"readings": memory}), RecordedStream.read(query, table).tuples
     engine, facts = LocalEngine(pipeline, restarts=False), stamp((), "settings", settings_of(query.policy), 0, "test")
     engine.run(BatchHeader(0, facts, closes=True, ends=True), memory.segments("readings"))
     streamed = [each.step.answers.to_pandas() for each in engine.newest if each.step.answers.num_rows]

@@ -48,7 +48,7 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
         driver.run(batch_rows, flush=True)
 
     tuples, filtered, quarantined = kept(query, rows)
-    segments = Tables(Layout.of(directory / "wh", "drawn")).read("segments").to_pylist()
+    segments = Tables(Layout.for_query(directory / "wh", "drawn")).read("segments").to_pylist()
     counts = {name: sum(row[name] for row in segments) for name in ("accepted", "filtered", "quarantined")}
     assert counts == {
         "accepted": len(rows) - filtered - quarantined,

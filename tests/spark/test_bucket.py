@@ -89,7 +89,7 @@ def test_a_live_stream_drains_and_goes_on(bucket, tmp_path, spark):
             return entry.position.rows == read and status.batches > entry.header.batch
 
         live(query, url("live"), lambda beside, done=all_read: beside.until(done))
-        assert Status.read(Layout.of(url("live"), "readings")).state == "drained"
+        assert Status.read(Layout.for_query(url("live"), "readings")).state == "drained"
     assert_streamed(rows_of(url("live")), stream(TUPLES, SETTINGS, flush=False))
     checkpoint = os.listdir(bucket / "live" / "readings" / "_stream" / "checkpoint")
     assert sorted(checkpoint) == ["tables.json", "tasks"], "Spark has nothing there"

@@ -29,5 +29,5 @@ def test_corrected_from_the_first_one_down_the_last_table_equals_one_sql_stateme
     for query in queries:
         run(query, warehouse, spark=spark)  # it reads what the correction above it has given
         assert correct(query, warehouse).changed, "versions of answers for the next query"
-        assert Tables(Layout.of(warehouse, query.name)).read("late").num_rows
+        assert Tables(Layout.for_query(warehouse, query.name)).read("late").num_rows
     assert answers(queries[2], warehouse) == truth

@@ -99,7 +99,7 @@ def make_query(directory: Path, method: str = "emd_ddsj", **more: object) -> Que
 
 def assert_streamed(warehouse: Path) -> Tables:
     """Assert that the answers are the oracle's, each once, and that every tuple was taken in once."""
-    tables = Tables(Layout.of(warehouse, "similar"))
+    tables = Tables(Layout.for_query(warehouse, "similar"))
     rows, expected = tables.read("results").to_pylist(), joined(LOG, JOIN)
     found = {(row["left_id"], row["right_id"]): Pair(*(row[name] for name in Pair._fields)) for row in rows}
     assert len(found) == len(rows), "a pair was answered twice"
@@ -163,8 +163,8 @@ def test_the_filter_chains_find_the_same_pairs(left, tmp_path, method):
 
 
 def test_the_chunks_are_those_of_the_last_batches(left):
-    batches = max(row["batch"] for row in Tables(Layout.of(left / "end", "similar")).read("metrics").to_pylist())
-    files = list(Layout.of(left / "end", "similar").chunks.glob("*/*.arrow"))
+    batches = max(row["batch"] for row in Tables(Layout.for_query(left / "end", "similar")).read("metrics").to_pylist())
+    files = list(Layout.for_query(left / "end", "similar").chunks.glob("*/*.arrow"))
     assert files
     kept = JOIN.reach + JOIN.k + 4000  # ms that a batch of these rows and the delays may reach back
     per_batch = 24_000 / batches
@@ -174,7 +174,7 @@ def test_the_chunks_are_those_of_the_last_batches(left):
 def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, spark):
     """The tasks have written their chunks, of another content at that, and no table has the batch."""
     warehouse = killed("K2-3")
-    written = list(Layout.of(warehouse, "similar").chunks.glob("*/00000003-*.arrow"))
+    written = list(Layout.for_query(warehouse, "similar").chunks.glob("*/00000003-*.arrow"))
     assert written
     for file in written:
         file.write_bytes(b"half a file")
@@ -185,7 +185,7 @@ def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, sp
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:100])])
 def test_a_lost_or_damaged_chunk_is_a_loud_stop_that_tells_the_repair(left, killed, spark, damage):
     warehouse = killed("K4-3")
-    files = list(Layout.of(warehouse, "similar").chunks.glob("*/*.arrow"))
+    files = list(Layout.for_query(warehouse, "similar").chunks.glob("*/*.arrow"))
     assert files
     for file in files:
         damage(file)

@@ -120,7 +120,7 @@ def engine(spark: SparkSession | None, without: int | None) -> Callable[[Pipelin
 
 def run_again(driver: Driver, warehouse: Path) -> Path:
     """Run the entries of a driver's journal in another warehouse, in this process and without a death."""
-    layout = Layout.of(warehouse, driver.query.name)
+    layout = Layout.for_query(warehouse, driver.query.name)
     shutil.copytree(driver.layout.stream, layout.stream)
     shutil.rmtree(layout.checkpoint)
     Driver(driver.query, warehouse).run()

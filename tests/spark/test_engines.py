@@ -26,7 +26,7 @@ BOUNDS = even(len(TUPLES), 12)
 def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark, monkeypatch):
     """Each engine dies amid a batch, and the other one runs that batch again, from the states it has left."""
     query, warehouse, options = make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(BATCH_ROWS)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     write_files(TUPLES, tmp_path / "in", BOUNDS[:4])
     with monkeypatch.context() as patch, deaths(patch).at("append segments", 2):
         locally(query, warehouse, RunOptions(BATCH_ROWS, flush=False))

@@ -24,8 +24,8 @@ _WITHIN_AN_ULP = ("exp(", "ln(", "log10(", "log2(", "pow(", "power(")
 def ours(table: pa.Table, text: str):
     """The type, the values, and the failed rows of an expression."""
     types = {name: column_type(dtype) for name, dtype in zip(table.column_names, table.schema.types, strict=True)}
-    needed = Projection.of({"out": text}, None).inputs
-    projection = Projection.of({"out": text}, None, {name: types[name] for name in needed})
+    needed = Projection.parse({"out": text}, None).inputs
+    projection = Projection.parse({"out": text}, None, {name: types[name] for name in needed})
     projected = projection.run(table)
     failed = {row for failure in projected.failures for row in failure.mask.nonzero()[0].tolist()}
     values = projected.table.column("out").to_pylist()

@@ -64,7 +64,7 @@ def streaming(tmp_path):
 
 
 def says(directory: Path, what) -> Status | None:
-    said = Status.read(Layout.of(directory / "wh", "readings"))
+    said = Status.read(Layout.for_query(directory / "wh", "readings"))
     return said if said and what(said) else None
 
 
@@ -91,7 +91,7 @@ def test_a_driver_whose_workers_hang_is_found_and_obeys_a_drain_request(tmp_path
     assert verdicts[2].kind == "hung"
     assert "its batch of 50 rows has not ended" in verdicts[2].detail
 
-    Layout.of(tmp_path / "wh", "readings").request_drain()
+    Layout.for_query(tmp_path / "wh", "readings").request_drain()
     assert process.wait(WAIT_S) == 0, (tmp_path / "stderr").read_text()
     assert says(tmp_path, lambda said: said.state == "drained")
     until(lambda: all(is_dead(one.pid) for one in family), patience_s=WAIT_S)

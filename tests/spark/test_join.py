@@ -86,7 +86,7 @@ def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, run, at_once
         write(items, tmp_path / name, 3)
     query, log = query_of(tmp_path), [Read(side, item) for side, items in enumerate(streams) for item in items]
     run(query, tmp_path / "wh", RunOptions(400))
-    tables = Tables(Layout.of(tmp_path / "wh", query.name))
+    tables = Tables(Layout.for_query(tmp_path / "wh", query.name))
     rows = tables.read("results").to_pylist()
     found = {(row["left_id"], row["right_id"]): Pair(*(row[name] for name in Pair._fields)) for row in rows}
     expected = joined(log, JOIN)

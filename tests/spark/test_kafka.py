@@ -46,7 +46,7 @@ def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spar
         sent = broker.records(answers_topic)
         app = Driver(query, tmp_path / "local")
         app.run(flush=True)
-    tables = Tables(Layout.of(tmp_path / "wh", "load"))
+    tables = Tables(Layout.for_query(tmp_path / "wh", "load"))
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
     rows = in_ms(tables.read("results")).to_pylist()
     assert sorted(tuple(row[name] for name in names) for row in rows) == answers(app) != []

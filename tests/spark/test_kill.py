@@ -65,14 +65,14 @@ def killed(left, tmp_path):
 
 def states_after(directory: Path, batch: int) -> list[Path]:
     """The files with the states of the tasks after a batch."""
-    return sorted(Layout.of(directory / "wh", "readings").states.glob(f"[0-9]*/{batch:08d}.state"))
+    return sorted(Layout.for_query(directory / "wh", "readings").states.glob(f"[0-9]*/{batch:08d}.state"))
 
 
 @pytest.mark.parametrize("lost", [0, 1])
 def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(killed, lost):
     """All tasks, or all but one, have written their state, of another content at that; no table has the batch."""
     directory = killed("K2-3")
-    assert committed_batches(Layout.of(directory / "wh", "readings")) == 3
+    assert committed_batches(Layout.for_query(directory / "wh", "readings")) == 3
     first, second = states_after(directory, 3)
     first.write_bytes(b"half a file")
     second.unlink() if lost else second.write_bytes(b"half a file")
@@ -93,7 +93,7 @@ def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repai
 def test_the_next_run_on_spark_goes_on_after_a_real_kill(tmp_path, spark):
     write_input(tmp_path)
     kill(tmp_path, "between states", 1)
-    layout = Layout.of(tmp_path / "wh", "readings")
+    layout = Layout.for_query(tmp_path / "wh", "readings")
     assert (Journal(layout.journal).count, committed_batches(layout)) == (2, 1)
     assert len(states_after(tmp_path, 1)) == 1
     rows = go_on(tmp_path, on=run)

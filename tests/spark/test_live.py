@@ -56,7 +56,7 @@ def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
         beside.until(lambda status, entry: entry.position.rows == bounds[4] and status.batches > entry.header.batch)
 
     live(query, warehouse, first_half)
-    assert Status.read(Layout.of(warehouse, "readings")).state == "drained"
+    assert Status.read(Layout.for_query(warehouse, "readings")).state == "drained"
     half = TUPLES[: bounds[4]]
     assert_streamed(rows_of(warehouse), stream(half, SETTINGS, flush=False, passed=silences_of(warehouse)))
     write_files(TUPLES, tmp_path / "in", bounds[4:], first=4)
@@ -115,7 +115,7 @@ def test_a_delta_table_that_grows_is_read_commit_by_commit(tmp_path, spark):
     append(0)
     live(query, warehouse, grow)
     assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS, flush=False, passed=silences_of(warehouse)))
-    assert not (Layout.of(warehouse, "readings").home / "history").exists()  # the table is the history
+    assert not (Layout.for_query(warehouse, "readings").home / "history").exists()  # the table is the history
     correct(query, warehouse)
     assert_corrected(warehouse)
 
@@ -168,7 +168,7 @@ def test_a_replay_goes_no_faster_than_its_rate(tmp_path, spark):
     live(query, tmp_path / "wh", lambda beside: beside.until(all_and_quiet))
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, SETTINGS, flush=False, passed=silences_of(tmp_path / "wh")))
-    journal = Journal(Layout.of(tmp_path / "wh", "readings").journal)
+    journal = Journal(Layout.for_query(tmp_path / "wh", "readings").journal)
     heard = [journal[number].position for number in range(len(rows["metrics"]) // 2)]
     first, last = heard[0], next(standing for standing in heard if standing.rows == len(TUPLES))
     assert len(rows["segments"]) > 1

@@ -128,7 +128,7 @@ def run_through_versions(home: Path, warehouse: Path, run: Callable[..., int], *
 
 def versions_of(warehouse: Path) -> list[int]:
     """The version that was in force for each order, alike of all three tables, in the order of their arrival."""
-    tables = Tables(Layout.of(warehouse, "paid"))
+    tables = Tables(Layout.for_query(warehouse, "paid"))
     facts = [fact for fact in tables.read("facts").to_pylist() if fact["about"].startswith("lookup ")]
     since = {fact["from_segment"]: fact["version"] for fact in facts}
     assert sorted(since.values()) == [*range(1, BATCHES + 1)]
@@ -184,10 +184,10 @@ def test_answers_corrections_and_a_rebuild_are_those_of_the_local_engine_and_of_
     correct_here(query, here)
     assert contents(on_spark) == contents(here)
     assert answers(query, on_spark) == expected(seen, 1000)
-    reasons = Tables(Layout.of(on_spark, "paid")).read("quarantine")["reason"].to_pylist()
+    reasons = Tables(Layout.for_query(on_spark, "paid")).read("quarantine")["reason"].to_pylist()
     assert reasons
     assert {*reasons} == {"lookup buyers has no row for its buyer"}
-    assert sum(Tables(Layout.of(on_spark, "paid")).read("segments")["unmatched"].to_pylist())
+    assert sum(Tables(Layout.for_query(on_spark, "paid")).read("segments")["unmatched"].to_pylist())
     app.rebuild(wider, on_spark, Path("paid.yaml"), spark=spark)
     correct_on_spark(wider, on_spark)
     assert versions_of(on_spark) == seen

@@ -33,7 +33,7 @@ def test_a_bounded_run_answers_as_in_process_and_corrects(tmp_path, monkeypatch)
         app = Driver(declared_query(declared), tmp_path / "local")
         app.run(flush=True)
     store_of.cache_clear()
-    tables = Tables(Layout.of(tmp_path / "wh", "load"))
+    tables = Tables(Layout.for_query(tmp_path / "wh", "load"))
     assert answers(Driver(app.query, tmp_path / "wh")) == answers(app) != []
     assert tables.read("corrections").num_rows
     assert PASSWORD not in job.stdout + job.stderr

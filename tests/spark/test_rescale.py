@@ -38,10 +38,10 @@ def test_killed_at_any_point_of_a_batch_that_moves_the_state_the_next_driver_goe
     query = make_query(source, SETTINGS)
     write_files(TUPLES, source, BOUNDS[:4])
     run(query, tmp_path / "wh", options, spark=spark)
-    moves = Journal(Layout.of(tmp_path / "wh", "readings").journal).count
+    moves = Journal(Layout.for_query(tmp_path / "wh", "readings").journal).count
     write_files(TUPLES, source, BOUNDS[3:], first=3)
     for tasks in (4, 1):
-        request_tasks(Layout.of(tmp_path / "wh", "readings"), query, tasks)
+        request_tasks(Layout.for_query(tmp_path / "wh", "readings"), query, tasks)
         left, points = tmp_path / f"to {tasks}", [each for each in OF_A_BATCH if tasks > 1 or each != "between states"]
         shutil.copytree(tmp_path / "wh", left / "end")
         with pytest.MonkeyPatch.context() as patch:

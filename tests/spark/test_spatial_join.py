@@ -122,7 +122,7 @@ def expected(name: str) -> tuple[dict, dict, set]:
 
 def assert_streamed(warehouse: Path, name: str) -> Tables:
     """Assert that the answers are the oracle's, each once, and that every tuple was taken in once."""
-    tables, (pairs, late, _) = Tables(Layout.of(warehouse, "meet")), expected(name)
+    tables, (pairs, late, _) = Tables(Layout.for_query(warehouse, "meet")), expected(name)
     rows = tables.read("results").to_pylist()
     found = {identity_of(row, JOINS[name]): Pair(*(row[field] for field in Pair._fields)) for row in rows}
     assert len(found) == len(rows), "a pair was answered twice"

@@ -64,7 +64,7 @@ def test_a_live_stream_is_a_streaming_query_of_its_name_and_ends_with_it(tmp_pat
     assert names == ["seen"]
     assert progress[0].name == "seen"
     assert not spark.streams.active
-    assert Status.read(Layout.of(tmp_path / "wh", "seen")).state == "drained"
+    assert Status.read(Layout.for_query(tmp_path / "wh", "seen")).state == "drained"
 
 
 def test_what_fails_in_the_streaming_query_reaches_the_user_in_one_line_and_ends_it(tmp_path, spark, monkeypatch):

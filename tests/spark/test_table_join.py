@@ -51,7 +51,7 @@ def test_the_answers_of_a_run_are_those_of_the_oracle(left):
 
 def test_files_of_readers_whose_batch_was_not_committed_are_no_answers(left, killed, spark):
     """The readers have written their answers and died. The next start removes the files."""
-    tables = Tables(Layout.of(killed, "where"))
+    tables = Tables(Layout.for_query(killed, "where"))
     results = tables.layout.table("results")
     named = {Path(file).name for file in _files_of(tables)}
     lost = {file.name for file in results.glob("*.parquet")} - named

@@ -92,7 +92,7 @@ def has_committed(layout: Layout, rows: int) -> bool:
 
 
 def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
-    layout, query = Layout.of(place / "wh", "readings"), settings.find("readings")
+    layout, query = Layout.for_query(place / "wh", "readings"), settings.find("readings")
     write_files(TUPLES, place / "in", BOUNDS[:5])
     with EmbeddedHost(place / "host") as embedded:
         host = embedded.host
@@ -137,7 +137,7 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
 
 def test_a_refusal_on_yarn_is_the_drivers_exit_code_and_it_gets_the_hosts_variables(place, yarn, monkeypatch):
     monkeypatch.setenv("TAILRACE_LOG", "json")
-    layout, query = Layout.of(place / "wh", "readings"), settings.find("readings")
+    layout, query = Layout.for_query(place / "wh", "readings"), settings.find("readings")
     command = driver_command(query, place / "wh", Options())
     refused_copy = replace(deployed_query(query, Options()), text="name: readings\n")
     with EmbeddedHost(place / "host") as embedded:

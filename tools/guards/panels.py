@@ -256,8 +256,8 @@ MUTATIONS = (
     Mutation(
         "delays: what came after the range does not count",
         "panels/delays.py",
-        "Log.of(reader, until, mine)",
-        "Log.of(reader, AFTER_ALL, mine)",
+        "Log.from_segments(reader, until, mine)",
+        "Log.from_segments(reader, AFTER_ALL, mine)",
         (FRONTIER,),
     ),
     Mutation(

@@ -69,8 +69,8 @@ MUTATIONS = (
     Mutation(
         "where: a filtered record moves ticks",
         "sources/check.py",
-        "sound = Sound.of(times, filtered, code, verdict.code)",
-        "sound = Sound.of(times, filtered, np.where(filtered, 1, code), verdict.code)",
+        "sound = Sound.from_times(times, filtered, code, verdict.code)",
+        "sound = Sound.from_times(times, filtered, np.where(filtered, 1, code), verdict.code)",
         ("tests/unit/engine/test_stream_expressions.py",),
     ),
     Mutation(

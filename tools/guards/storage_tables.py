@@ -34,7 +34,7 @@ MUTATIONS = (
     Mutation(
         "results: expressions over answers are bound to the types of the stream's columns",
         "storage/results.py",
-        "Pipeline.of(query, manifest.types, layout.histories(query.streams)).kind",
+        "Pipeline.from_query(query, manifest.types, layout.histories(query.streams)).kind",
         '__import__("tailrace.kinds").kinds.build(query)',
         (
             f"{EXTREMES}::test_results_in_each_form",

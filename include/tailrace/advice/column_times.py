@@ -32,7 +32,7 @@ def _read(
     expression = form.expression(name) or (f"cast({quoted(name)} as bigint)" if form.is_count else None)
     verdict = RecordVerdict(raw.num_rows)
     if expression is not None:
-        projection = Projection.of({_DERIVED: expression}, None)
+        projection = Projection.parse({_DERIVED: expression}, None)
         projected = bound(projection, {name: str(raw.schema.field(name).type)}).run(raw)
         for failure in projected.failures:
             verdict.reject(failure.mask, failure.reason)

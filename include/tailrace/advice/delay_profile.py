@@ -53,7 +53,7 @@ class DelayProfile:
     last: int
 
     @staticmethod
-    def of(event: Ints, arrival: Ints | None) -> DelayProfile:
+    def measure(event: Ints, arrival: Ints | None) -> DelayProfile:
         """Measure records by their times in ms, shape (n,), n > 0, in the order of the log."""
         counted, delay = event, None
         if arrival is not None:

@@ -114,7 +114,7 @@ def check_clock(checked: Path) -> Finding:
 def check_warehouse(warehouse: str) -> Finding:
     """Check that a warehouse can be read, and on a disk that it can be written."""
     if is_url(warehouse):
-        Layout.of(warehouse, "doctor").manifest()
+        Layout.for_query(warehouse, "doctor").manifest()
         return ok("warehouse", f"{warehouse} can be read")
     path, directory = Path(warehouse), nearest_directory(Path(warehouse))
     if path.exists() and not path.is_dir():

@@ -156,5 +156,5 @@ def _profile(query: Query, samples: Mapping[str, SourceSample]) -> DelayProfile 
             is_usual = event >= EARLIEST_MS
             if np.mean(is_usual) >= _USUAL:
                 event, arrival = event[is_usual], arrival[is_usual]
-            return DelayProfile.of(event, None if query.streams[STREAM].is_stamped else arrival)
+            return DelayProfile.measure(event, None if query.streams[STREAM].is_stamped else arrival)
     return None

@@ -32,7 +32,7 @@ class Accumulator(Protocol):
     def types(self) -> dict[str, pa.DataType]:
         """The types of its columns, by name."""
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         """Return the accumulator's columns for single tuples, shape (n,), given the values of its column."""
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
@@ -53,7 +53,7 @@ class Count:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.int64()}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         return {self.name: values.is_value.astype(np.int64)}
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
@@ -74,7 +74,7 @@ class Total:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.float64()}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         return {self.name: values.doubles}
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
@@ -95,7 +95,7 @@ class Squares:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.float64()}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         with np.errstate(over="ignore"):
             return {self.name: np.square(values.doubles)}
 
@@ -118,7 +118,7 @@ class ExactTotal:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.int64())
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         return dict(zip(self.names, values.limbs, strict=True))
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
@@ -166,7 +166,7 @@ class Extreme:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: stored_type(self.dtype)}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         numbers: NDArray[Any] = values.objects
         if not values.has_nulls:
             return {self.name: numbers}
@@ -195,7 +195,7 @@ class Moments:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.float64())
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         parts = values.is_value.astype(np.float64), values.doubles, np.zeros(len(values.column))
         return dict(zip(self.names, parts, strict=True))
 

@@ -113,13 +113,13 @@ class Aggregates:
             columns |= accumulator.types
         return columns
 
-    def of(self, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, tuples: pa.RecordBatch) -> Columns:
         """Return the columns of the accumulators for single tuples, shape (n,)."""
         bound = {each.values.column: each.values for each in self.aggregates if each.values is not None}
-        values = {name: each.of(tuples) for name, each in bound.items()}
+        values = {name: each.read(tuples) for name, each in bound.items()}
         columns: Columns = {}
         for accumulator in self.accumulators:
-            columns |= accumulator.of(values[accumulator.column], tuples)
+            columns |= accumulator.lift(values[accumulator.column], tuples)
         return columns
 
     def merge_rows(self, rows: GroupedRows, columns: Columns) -> Columns:
@@ -133,12 +133,12 @@ class Aggregates:
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         if self.keeps:
             return group_id, columns
-        codes, rows = GroupedRows.of(group_id)
+        codes, rows = GroupedRows.from_codes(group_id)
         return codes, {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Merge the rows of each window, for `finish`."""
-        codes, rows = GroupedRows.of(group_id)
+        codes, rows = GroupedRows.from_codes(group_id)
         columns = {name: column[row] for name, column in columns.items()}
         merged = {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
         for aggregate, bound in self._measured:

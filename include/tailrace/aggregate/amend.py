@@ -44,7 +44,7 @@ class AmendedAggregates(Aggregates):
     """The aggregates of a query, with amounts in late rows if all its functions can be amended."""
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
-        codes, rows = GroupedRows.of(group_id)
+        codes, rows = GroupedRows.from_codes(group_id)
         tuples = rows.fold(columns["tuples"], "sum")
         late = {"tuples": pa.array(tuples)}
         if not are_amended(self.aggregates):
@@ -91,11 +91,11 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
     keys, (key,) = unify([both.column("key")])
     end = both.column("window_end").to_numpy()
     code, split = pair(end, key)
-    codes, rows = GroupedRows.of(code)
+    codes, rows = GroupedRows.from_codes(code)
     merging = Aggregates(tuple(_merging(each, field) for each, field in zip(aggregates, fields, strict=True)))
     batch = both.to_batches()[0] if both.num_rows else pa.RecordBatch.from_pylist([], both.schema)
     merged = {"tuples": rows.fold(np.asarray(batch.column("tuples")), "sum")}
-    merged |= merging.merge_rows(rows, merging.of(batch))
+    merged |= merging.merge_rows(rows, merging.lift(batch))
     finished = merging.finish(pa.RecordBatch.from_pydict(merged))
     is_known = np.ones(len(codes), bool)
     streamed = np.zeros(len(both), bool)

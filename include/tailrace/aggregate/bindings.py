@@ -83,7 +83,7 @@ class Values(NamedTuple):
         own = {} if self.source is None else {self.source: self.dtype}
         return own if self.second is None else own | {self.second.source: self.second.dtype}
 
-    def of(self, tuples: pa.RecordBatch) -> ValueColumn:
+    def read(self, tuples: pa.RecordBatch) -> ValueColumn:
         """Return the values of tuples."""
         if self.condition is None:
             return ValueColumn(tuples.column(self.source))
@@ -302,7 +302,7 @@ def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedR
     distinct = GroupedRows(group.astype(np.int32), len(rows), np.arange(len(rows)))
     merged: Columns = {}
     for each in accumulators:
-        merged |= each.merge(distinct, each.of(values, _NO_TUPLES))
+        merged |= each.merge(distinct, each.lift(values, _NO_TUPLES))
     return merged
 
 

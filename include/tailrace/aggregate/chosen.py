@@ -104,7 +104,7 @@ class Chosen:
                 rows = rows.set_column(rows.schema.get_field_index(name), f"{self.name}:{now}", micros)
         return rows
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         chosen = values if self.second is None else ValueColumn(tuples.column(self.second.source))
         columns: Columns = {self._has: values.is_value.astype(np.int64)}
         columns |= {self.is_value: chosen.is_value.astype(np.int64), self.name: chosen.objects}

@@ -39,7 +39,7 @@ class DistinctSketch:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self._names, pa.int64()) | {self.name: pa.binary()}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         is_one, hash_ = self._names
         none = np.full(len(values.column), b"", object)
         return {is_one: values.is_value.astype(np.int64), hash_: _hashes(values), self.name: none}

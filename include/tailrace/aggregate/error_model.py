@@ -25,7 +25,7 @@ class SampledAggregates(Aggregates):
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
         own = Aggregates(self.aggregates).accumulators
-        populations = (SampledPopulation.of(each) for each in self.aggregates if has_threshold(each))
+        populations = (SampledPopulation.for_aggregate(each) for each in self.aggregates if has_threshold(each))
         return tuple(dict.fromkeys([*own, *(each for one in populations for each in one.accumulators)]))
 
 
@@ -58,7 +58,7 @@ class AggregateErrorModel:
         if of not in self._promised:
             names = of or self._numbers
             derived = None if self.derived is None else self.derived.pruned(names)
-            populations = tuple(SampledPopulation.of(each) for each in self.aggregates if each.name in names)
+            populations = tuple(SampledPopulation.for_aggregate(each) for each in self.aggregates if each.name in names)
             self._promised[of] = PromisedAggregates(names, self._needed(names), derived, populations)
         return self._promised[of]
 

@@ -45,8 +45,8 @@ def errors_by_wait(
     need = np.maximum(before(tick)[row] - end + 1, 0)
     key, keys = np.asarray(partials.column("key").indices).astype(np.int64), len(partials.column("key").dictionary)
     ends, of_end = np.unique(end, return_inverse=True)
-    codes, answers = GroupedRows.of(of_end * keys + key[row])
-    steps = Steps.of(answers.group, need)
+    codes, answers = GroupedRows.from_codes(of_end * keys + key[row])
+    steps = Steps.from_partials(answers.group, need)
     columns = {name: partials.column(name).to_numpy(zero_copy_only=False)[row] for name in aggregates.types}
     running = pa.table(steps.answers(aggregates, _NO_AGGREGATES, columns))
     if derived is not None:

@@ -39,7 +39,7 @@ class JointMoments:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.float64())
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         others = ValueColumn(tuples.column(self.other))
         is_pair, nothing = values.is_value & others.is_value, np.zeros(len(values.column))
         parts = is_pair.astype(np.float64), values.doubles, others.doubles, nothing, nothing, nothing

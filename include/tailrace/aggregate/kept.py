@@ -48,7 +48,7 @@ class Kept:
     def types(self) -> dict[str, pa.DataType]:
         return {self.has: pa.int64(), self.name: self._type}
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         return {
             self.has: values.is_value.astype(np.int64),
             self.name: values.doubles if self.in_doubles else values.objects,
@@ -123,8 +123,8 @@ class KeptInOrder(Kept):
     def types(self) -> dict[str, pa.DataType]:
         return super().types | self._order
 
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
-        return super().of(values, tuples) | dict(zip(self._order, order_of(tuples), strict=True))
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return super().lift(values, tuples) | dict(zip(self._order, order_of(tuples), strict=True))
 
     def in_lists(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
         index = np.flatnonzero(columns[self.has] > 0)

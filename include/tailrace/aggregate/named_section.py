@@ -89,7 +89,7 @@ class NamedAggregatesSection(HavingSection):
     def _validate_expressions(self) -> Self:
         try:
             expressions = self._over(None)
-            projection = Projection.of(expressions.texts, None)
+            projection = Projection.parse(expressions.texts, None)
             functions = {**self.functions, **expressions.hidden}
             projection.require_order(functions, "functions, and expressions that stand above it")
             for name, columns in expressions.beside.items():

@@ -26,7 +26,7 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
         Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
         and key, or like the tuples where values are kept.
     """
-    columns = aggregates.of(tuples)
+    columns = aggregates.lift(tuples)
     if aggregates.keeps:
         return _each(windows, tuples, columns, aggregates.types)
     groups = group_by_tick(windows, tuples)

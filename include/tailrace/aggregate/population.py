@@ -43,7 +43,7 @@ class Population:
             raise ValueError(f"the coefficient of variation is at least 0, not {self.variation}")
 
     @staticmethod
-    def of(tuples: Floats, total: Floats, squares: Floats, sample: tuple[float, ...] = ()) -> Population:
+    def estimate(tuples: Floats, total: Floats, squares: Floats, sample: tuple[float, ...] = ()) -> Population:
         """Estimate the population of m windows from their sums.
 
         Parameters

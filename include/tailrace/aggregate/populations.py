@@ -42,7 +42,7 @@ class SampledPopulation(NamedTuple):
     accumulators: tuple[Accumulator, ...] = ()
 
     @staticmethod
-    def of(aggregate: NamedAggregate) -> SampledPopulation:
+    def for_aggregate(aggregate: NamedAggregate) -> SampledPopulation:
         """Return the columns that an aggregate with a coverage threshold needs."""
         own = () if aggregate.bound is None else aggregate.bound.accumulators
         for each in own:
@@ -70,7 +70,7 @@ class SampledPopulation(NamedTuple):
         if not has_values.any():
             return 1.0
         sample = () if self.value is None else tuple(np.asarray(values[self.value[0]]).tolist())
-        population = Population.of(number[has_values], total[has_values], squares[has_values], sample)
+        population = Population.estimate(number[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
         parameters = {name: self.aggregate.parameters[name] for name in FUNCTIONS[function].parameters}
         is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all tuples is exactly that

@@ -56,7 +56,7 @@ def quantile(error: float, risk: float, population: Population, q: float) -> flo
         return 1.0
     n = min(int(population.tuples + NEAR), MOST)
     values = population.ordered
-    sides = [Side.of(values, q, error, n), Side.of(-values[::-1], 1 - q, error, n)]
+    sides = [Side.from_sample(values, q, error, n), Side.from_sample(-values[::-1], 1 - q, error, n)]
     low, high = 0, n  # missing values that keep the promise, and that break it
     while high - low > 1:
         m = (low + high) // 2
@@ -85,7 +85,7 @@ class Side:
     logs: Floats
 
     @staticmethod
-    def of(values: Floats, q: float, error: float, n: int) -> Side:
+    def from_sample(values: Floats, q: float, error: float, n: int) -> Side:
         """Build the side from a sample of values, ascending."""
         k = floor(q * (n - 1) + NEAR) + 1
         logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])

@@ -73,7 +73,7 @@ class PromisedAggregates:
         """
         if (need == need[0]).all():  # windows without a late tuple
             return np.full((len(self.names), int(window.max()) + 1), need[0])
-        steps = Steps.of(window, need)
+        steps = Steps.from_partials(window, need)
         answers = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
         if self.derived is not None:
             answers = answers | _computed(self.derived, answers)
@@ -87,7 +87,7 @@ class PromisedAggregates:
         self, error: float, window: Ints, need: Ints, columns: Columns, age: Ints, expected: tuple[Floats, Floats]
     ) -> np.ndarray:
         """Test which answers of m windows are off when the windows close at given ages; shape (a, m, l)."""
-        steps = Steps.of(window, need)
+        steps = Steps.from_partials(window, need)
         running = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
         place, true = steps.at(age)
         closed = {name: answers.take(pa.array(np.maximum(place, 0))) for name, answers in running.items()}

@@ -43,10 +43,10 @@ class Steps:
     last: Ints
 
     @staticmethod
-    def of(window: Ints, need: Ints) -> Steps:
+    def from_partials(window: Ints, need: Ints) -> Steps:
         """Build the steps of n partials, given each one's window and the least K with which the window gets it."""
-        needs, of_need = GroupedRows.of(need)
-        code, rows = GroupedRows.of(window * len(needs) + of_need.group)
+        needs, of_need = GroupedRows.from_codes(need)
+        code, rows = GroupedRows.from_codes(window * len(needs) + of_need.group)
         of_window, number = np.divmod(code, len(needs))
         starts = np.flatnonzero(np.diff(of_window, prepend=-1))
         ends = np.append(starts[1:], len(code)) - 1

@@ -28,7 +28,7 @@ def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     code, split = pair(stretch_of(windows, np.asarray(tuples.column("event_time"))), key)
     distinct, (first,) = group(code, (tick, "min"))
     stretch, key = split(distinct)
-    groups, index = KeySketch.of(stretch, hash_of(keys)[key], first)
+    groups, index = KeySketch.from_rows(stretch, hash_of(keys)[key], first)
     return tick < groups.until[index][np.searchsorted(distinct, code)]
 
 

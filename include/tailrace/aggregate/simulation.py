@@ -70,7 +70,7 @@ class SimulatedWindows:
     @staticmethod
     def draw(draw: Draw, tuples: int, windows: int, rng: np.random.Generator) -> SimulatedWindows:
         other_values = draw(rng, (1000, tuples))
-        population = Population.of(
+        population = Population.estimate(
             np.full(len(other_values), float(tuples)),
             other_values.sum(axis=1),
             (other_values**2).sum(axis=1),

@@ -45,7 +45,7 @@ def group_by_tick(windows: Windows, tuples: pa.RecordBatch) -> TickGroups:
 def _by_code(windows: Windows, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...]:
     tick_and_pane, split_time = pair(tick, windows.to_scale(event) // windows.scale_step)
     code, split = pair(tick_and_pane, key.astype(np.int64))
-    codes, rows = GroupedRows.of(code)
+    codes, rows = GroupedRows.from_codes(code)
     tick_and_pane, key_code = split(codes)
     tick, pane = split_time(tick_and_pane)
     counts = rows.fold(np.ones(len(key), np.int64), "sum")

@@ -67,7 +67,7 @@ class MissedPairs:
     reach_ms: int
 
     @staticmethod
-    def of(late: pa.Table, reach_ms: int) -> MissedPairs:
+    def from_late(late: pa.Table, reach_ms: int) -> MissedPairs:
         """Return the pairs of rows of the table `late`."""
         sides = (late.filter(pc.equal(late["stream"], side)).select(["id", "event_time"]) for side in SIDES)
         return MissedPairs(tuple(sides), reach_ms)

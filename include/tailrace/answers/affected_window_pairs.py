@@ -32,7 +32,7 @@ class MissedWindowPairs:
     windows: Sliding
 
     @staticmethod
-    def of(late: pa.Table, windows: Sliding) -> MissedWindowPairs:
+    def from_late(late: pa.Table, windows: Sliding) -> MissedWindowPairs:
         """Return the pairs of rows of the table `late`."""
         streams = late["stream"].to_numpy(zero_copy_only=False)
         sides = (matching.select(late, streams == side).select(["id", "event_time", "frontier"]) for side in SIDES)

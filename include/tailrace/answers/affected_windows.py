@@ -51,7 +51,7 @@ class MissedWindows:
     shape: Windows
 
     @staticmethod
-    def of(rows: Rows, shape: Windows) -> MissedWindows:
+    def from_rows(rows: Rows, shape: Windows) -> MissedWindows:
         """Return the windows of these rows."""
         return MissedWindows(WINDOW.first_rows(rows.select(WINDOW.determining)), shape)
 
@@ -74,7 +74,7 @@ class WindowsOfAllKeys:
     shape: Windows
 
     @staticmethod
-    def of(rows: Rows, shape: Windows) -> WindowsOfAllKeys:
+    def from_rows(rows: Rows, shape: Windows) -> WindowsOfAllKeys:
         """The windows of these rows."""
         return WindowsOfAllKeys(np.unique(np.asarray(rows.column("window_end"))), shape)
 

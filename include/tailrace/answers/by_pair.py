@@ -160,7 +160,7 @@ class ByPair(PairAnswers):
         return np.where(came[0] == came[1], 0, np.maximum(needed, 0))
 
     def missed_by(self, late: pa.Table) -> MissedPairs:
-        return MissedPairs.of(late, self.reach_ms)
+        return MissedPairs.from_late(late, self.reach_ms)
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedPairs:
         return ClosedPairs(event_times, self.reach_ms, frontier)

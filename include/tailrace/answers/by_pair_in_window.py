@@ -48,7 +48,7 @@ class ByPairInWindow(PairAnswers):
         return np.asarray(np.maximum(t_max.max(axis=0) - self.horizon(answers) + 1, 0))
 
     def missed_by(self, late: pa.Table) -> MissedWindowPairs:
-        return MissedWindowPairs.of(late, self.windows)
+        return MissedWindowPairs.from_late(late, self.windows)
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
         return ClosedWindows(event_times, self.windows, frontier)

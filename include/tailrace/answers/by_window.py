@@ -112,7 +112,7 @@ class ByWindow:
         return ClosedWindows(event_times, self.windows, frontier)
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:
-        return MissedWindows.of(rows, self.windows)
+        return MissedWindows.from_rows(rows, self.windows)
 
     def revise(self, revision: Revision) -> pa.Table:
         return revise_windows(self, revision)

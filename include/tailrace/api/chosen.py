@@ -80,7 +80,7 @@ def _order(item: TokenSpan) -> Order:
 def _computed(option: str, columns: dict[str, str], where: str | None, rows: pa.Table) -> Projected:
     """Compute an option's expression over all rows."""
     try:
-        projection = Projection.of(columns, where)
+        projection = Projection.parse(columns, where)
         for name in projection.inputs:
             if name not in rows.column_names:
                 near = nearest(name, rows.column_names) or f"one of {', '.join(rows.column_names)}"

@@ -37,7 +37,7 @@ class Explanation(Mapping[str, str]):
     forms: Mapping[str, str]
 
     @staticmethod
-    def of(query: Query, file: Path | None) -> Explanation:
+    def from_query(query: Query, file: Path | None) -> Explanation:
         return Explanation(explanation(query) | chain(query, file), forms(query))
 
     def __getitem__(self, name: str) -> str:

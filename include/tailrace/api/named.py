@@ -27,7 +27,7 @@ def query_named(name: str, warehouse: Warehouse) -> Query:
     Refused
         When the warehouse has no such query, or no file declares it any more.
     """
-    layout = Layout.of(warehouse, name)
+    layout = Layout.for_query(warehouse, name)
     require_named(layout)
     deployed = DeployedQuery.read(layout)
     if deployed is not None:
@@ -45,7 +45,7 @@ def query_named(name: str, warehouse: Warehouse) -> Query:
 
 def quality_named(name: str, warehouse: Warehouse) -> Rows:
     """Return the quality of a query's answers by the query's name, see `Query.quality`."""
-    layout = Layout.of(warehouse, name)
+    layout = Layout.for_query(warehouse, name)
     require_named(layout)
     return Rows(*read_named_quality(layout))
 
@@ -58,7 +58,7 @@ def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:
     Damaged
         When the table is lost.
     """
-    layout = Layout.of(warehouse, name)
+    layout = Layout.for_query(warehouse, name)
     require_named(layout)
     tables = Tables(layout)
     if not tables.has(table):

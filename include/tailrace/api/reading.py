@@ -38,7 +38,7 @@ def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRan
     """Return the newest version of each answer of a query by its name, from the table `current`."""
     if as_of == "stream":
         raise refuse("--as-of stream", "by a name only newest versions are read", "the query's file in its place")
-    rows = read_current(Layout.of(warehouse, name), part)
+    rows = read_current(Layout.for_query(warehouse, name), part)
     return Answers(rows, rows.column_names)
 
 
@@ -59,7 +59,7 @@ def quality_of(query: Query, warehouse: Warehouse) -> Rows:
 
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
     """Return the rows of one of the stream's tables; none where the stream has not written it yet."""
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     manifest, tables = require_begun(layout, query), Tables(layout)
     if tables.has(table):
         rows = tables.read(table)

@@ -39,7 +39,7 @@ class Rebuilt:
     is_earlier: bool = False
 
     @staticmethod
-    def of(planned: Rebuild | None, layout: Layout, is_done: bool) -> Rebuilt:
+    def from_plan(planned: Rebuild | None, layout: Layout, is_done: bool) -> Rebuilt:
         if planned is None:
             return Rebuilt({}, is_earlier=True)
         before = _newest_before(layout) if is_done else None

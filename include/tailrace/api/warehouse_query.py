@@ -137,9 +137,9 @@ class WarehouseQuery:
         with self._refusing(locates=True):
             query, file = self.stored(), self.file or Path(f"query {self.name}")
             if dry_run:
-                return Rebuilt.of(plan_rebuild(query, self.layout, file), self.layout, is_done=False)
+                return Rebuilt.from_plan(plan_rebuild(query, self.layout, file), self.layout, is_done=False)
             done = rebuild_on(engine_named(engine))(query, self.warehouse, file, on_batch)
-            return Rebuilt.of(done, self.layout, is_done=True)
+            return Rebuilt.from_plan(done, self.layout, is_done=True)
 
     def rescale(self, tasks: int) -> int:
         """Ask the query's stream for another number of tasks from its next batch on; return the number until then.
@@ -214,7 +214,7 @@ class WarehouseQuery:
     def explain(self) -> Explanation:
         """Explain how the query is run: its kind, partition and method, the reason; and its sections and SQL text."""
         with self._refusing():
-            return Explanation.of(self.declared, self.file)
+            return Explanation.from_query(self.declared, self.file)
 
     def plot(self, *, start: Time = None, end: Time = None, key: str | None = None) -> Picture:
         """Draw the query; needs the extra `plots`.
@@ -239,7 +239,7 @@ class WarehouseQuery:
     @property
     def layout(self) -> Layout:
         """The folders and files of the query in its warehouse."""
-        return Layout.of(self.warehouse, self.name)
+        return Layout.for_query(self.warehouse, self.name)
 
     def stored(self) -> Declared:
         """Return the declaration with the places of all sources, including stored in-memory rows."""

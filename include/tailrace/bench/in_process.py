@@ -25,7 +25,7 @@ class TimedTask(Task):
     step_s: list[float] = field(default_factory=list)
 
     @classmethod
-    def of(cls, task: Task) -> Self:
+    def from_task(cls, task: Task) -> Self:
         return cls(*(getattr(task, name) for name in Task.__dataclass_fields__))
 
     def step(self, before: TaskState, header: BatchHeader, clock: ClockBatch, rows: Sequence[SegmentRows]) -> TaskBatch:

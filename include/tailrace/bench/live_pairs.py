@@ -134,7 +134,7 @@ class PairFeed:
 def measure(spark: SparkSession, query: Query, feed: PairFeed) -> Row:
     """Run a live join of a feed's streams until the feed ends, and drain it."""
     commits, warehouse = Commits(), feed.directory / "tables"
-    layout, spark_tasks = Layout.of(warehouse, query.name), str(query.parallelism)
+    layout, spark_tasks = Layout.for_query(warehouse, query.name), str(query.parallelism)
     spark.conf.set("spark.sql.shuffle.partitions", spark_tasks)
     for name in feed.streams:
         (feed.directory / name).mkdir(parents=True)

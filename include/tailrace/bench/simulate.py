@@ -39,7 +39,7 @@ class RecordedStream:
     tuples: pa.RecordBatch
 
     @staticmethod
-    def of(query: Query, table: pa.Table) -> RecordedStream:
+    def read(query: Query, table: pa.Table) -> RecordedStream:
         """Read a table in order of arrival, like the query.
 
         Raises

@@ -43,7 +43,7 @@ def accept(query: Query, warehouse: Warehouse, report: CalibrationReport, where:
     """
     require_late_tuples(query)
     require_proposable(query.policy)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     proposals, accepted = Proposals(layout), replace(report, proposed=True)
     if readable(layout, query) is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")

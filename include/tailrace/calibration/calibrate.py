@@ -65,7 +65,7 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Cali
     """
     require_late_tuples(query)
     require_lengths(query)
-    layout, policy = Layout.of(warehouse, query.name), query.policy
+    layout, policy = Layout.for_query(warehouse, query.name), query.policy
     if not dry_run:
         require_proposable(policy)
     run = _calibration_run(query, layout)
@@ -182,7 +182,7 @@ class _CalibrationRun:
         return self._report(policy, results, previous, interval, None)
 
     def _search(self, policy: CacheDuration) -> SlackSearch:
-        return SlackSearch.of(policy, self.query.tick_ms, doubling=policy.method != "paper")
+        return SlackSearch.from_policy(policy, self.query.tick_ms, doubling=policy.method != "paper")
 
     def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
         kind = windowed(self.pipeline.kind)
@@ -225,7 +225,7 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
         )
         raise NotReady([Problem(str(layout.home), fault, "tailrace run, first")])
     query = query.fixed_by(manifest.structure)
-    tables, pipeline = Tables(layout), Pipeline.of(query, manifest.types, layout.histories(query.streams))
+    tables, pipeline = Tables(layout), Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
     logs = tuple(Log.read(reader, tables, progress.until) for reader in pipeline.readers)

@@ -62,7 +62,7 @@ class LoggedHistory:
         tick, event, arrival = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time", "arrival_time"))
         recent = event >= low
         counted = self.reader.columns.counted_events(event, arrival)
-        course, tuples = EventTimeCourse.of(tick[recent], counted[recent]), arrivals.filter(pa.array(recent))
+        course, tuples = EventTimeCourse.from_tuples(tick[recent], counted[recent]), arrivals.filter(pa.array(recent))
         in_course = tick >= course.tick[0] if recent.any() else recent
         counts = deduplication.counted(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
         delays = course.delays(tick[in_course], event[in_course])

@@ -45,7 +45,7 @@ class EventTimeCourse:
     t_max: Ints
 
     @staticmethod
-    def of(tick: Ints, event_ms: Ints) -> EventTimeCourse:
+    def from_tuples(tick: Ints, event_ms: Ints) -> EventTimeCourse:
         """Build the course over tuples in any order, given their ticks and event times, shape (m,).
 
         The caller has limited event times that are too far ahead of their arrival, as for `Clock`.
@@ -177,7 +177,7 @@ def measure(
     least = by_column.mean(axis=2).argmin(axis=1)
     columns = tuple(promised[index] for index in least) if len(promised) > 1 else ()
     quality = by_column[np.arange(len(least)), least]
-    return Accuracies(kind.windows, durations, ends, quality, LossOverlap.of(delays), columns)
+    return Accuracies(kind.windows, durations, ends, quality, LossOverlap.from_delays(delays), columns)
 
 
 def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:

@@ -91,7 +91,7 @@ class RecentPairs:
             wait, count = max(wait, settling), count * 2
         chosen = np.isin(pairs.end, stretches)
         quality = _recall(np.searchsorted(stretches, pairs.end[chosen]), pairs.needed[chosen], durations)
-        overlap = LossOverlap.of(pairs.delays)
+        overlap = LossOverlap.from_delays(pairs.delays)
         return Measurement(
             Accuracies(self.kind.windows, durations, stretches, quality, overlap), int(pairs.delays.max())
         )

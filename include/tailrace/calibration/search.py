@@ -81,7 +81,7 @@ class SlackSearch:
     doubling: bool = True
 
     @staticmethod
-    def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> SlackSearch:
+    def from_policy(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> SlackSearch:
         """Build the search that a policy declares, for ticks of this length."""
         return SlackSearch(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
 

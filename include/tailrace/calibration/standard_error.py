@@ -45,7 +45,7 @@ class LossOverlap:
     delays: Ints
 
     @staticmethod
-    def of(delays: Ints) -> LossOverlap:
+    def from_delays(delays: Ints) -> LossOverlap:
         """Build the overlap from delays in any order."""
         return LossOverlap(np.sort(delays[:: len(delays) // _SAMPLE + 1]))
 

@@ -31,7 +31,7 @@ def backup(
     from tailrace.storage.layout import Layout
 
     name = query if is_query_name(query) and not Path(query).is_file() else load(Path(query)).name
-    layout = Layout.of(warehouse, name)
+    layout = Layout.for_query(warehouse, name)
     with screen.working(f"backing up {layout.home}"):
         made = back_up(layout, output)
     screen.work_begins()

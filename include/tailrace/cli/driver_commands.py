@@ -185,7 +185,7 @@ def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
 
     settings.use_in_shell()
     declaration = settings.find(name)
-    return declaration, settings.driver_host(), Layout.of(settings.warehouse(), name)
+    return declaration, settings.driver_host(), Layout.for_query(settings.warehouse(), name)
 
 
 def _find_begun(name: str) -> tuple[DriverHost, Layout]:
@@ -210,4 +210,4 @@ def _find_begun(name: str) -> tuple[DriverHost, Layout]:
             begun = False
         if not begun:
             raise
-    return settings.driver_host(), Layout.of(settings.warehouse(), name)
+    return settings.driver_host(), Layout.for_query(settings.warehouse(), name)

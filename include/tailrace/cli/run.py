@@ -58,7 +58,7 @@ def run(
         query = open_query(file, streams, warehouse)
         chain_of(query.declared, file)  # of two live queries that wait for each other, none begins
     else:
-        layout = Layout.of(warehouse, deployed)
+        layout = Layout.for_query(warehouse, deployed)
         declared = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
         query = Query(declared, file, streams, place=warehouse, names_options=True)
     query = replace(query, declared=with_inputs(query.declared, input or []))

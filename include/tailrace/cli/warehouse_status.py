@@ -20,7 +20,7 @@ def has_streams(warehouse: Warehouse, query: str | None) -> bool:
 def print_status(warehouse: Warehouse, query: str | None, wide: bool) -> None:
     """Print the state of a query's stream; without a query, a table of all streams of the warehouse."""
     if query is not None:
-        layout = Layout.of(warehouse, query)
+        layout = Layout.for_query(warehouse, query)
         require_named(layout)
         for line in WarehouseStream.read(layout).lines():
             screen.out.print(line, markup=False, soft_wrap=True)
@@ -28,7 +28,7 @@ def print_status(warehouse: Warehouse, query: str | None, wide: bool) -> None:
     rows = []
     for name in begun(location_of(warehouse)):
         try:
-            rows.append(WarehouseStream.read(Layout.of(warehouse, name)).row())
+            rows.append(WarehouseStream.read(Layout.for_query(warehouse, name)).row())
         except Refused as refused:  # the other streams are shown
             screen.refusal(refused)
             rows.append([name, "unknown", *["–"] * (len(COLUMNS) - 2)])

@@ -110,7 +110,7 @@ class Known:
         files |= {each.query.name: each.file for each in declared}
         warehouse = settings.warehouse()
         names = sorted({*files, *begun(location_of(warehouse))})
-        views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in names}
+        views = {name: QueryView(Layout.for_query(warehouse, name), files.get(name)) for name in names}
         kinds = {each.query.name: each.query.kind for each in declared}
         faults = {name: faults[name] for name in faults.keys() - kinds.keys()}
         queries = [each.query for each in declared]
@@ -130,7 +130,7 @@ class Known:
             declared, _ = QUERIES.all()
             files, _ = _refused()
             files |= {each.query.name: each.file for each in declared}
-            layout = Layout.of(settings.warehouse(), name)
+            layout = Layout.for_query(settings.warehouse(), name)
             if name in files or layout.stream.is_dir():
                 return QueryView(layout, files.get(name))
         fault = "it is neither declared nor in the warehouse"

@@ -30,7 +30,7 @@ def driver_log(dag_id: str) -> PlainTextResponse:
         return _page(f"{dag_id} is no DAG of a stream: it has no driver", HTTPStatus.NOT_FOUND)
     settings.use_in_shell()  # also connections from Airflow's database
     try:
-        layout = Layout.of(settings.warehouse(), checked(query))
+        layout = Layout.for_query(settings.warehouse(), checked(query))
         lines = driver_lifecycle.last_lines(settings.driver_host(), layout, _LINES)
     except Refused as refused:
         return _page(str(refused), HTTPStatus.NOT_FOUND)

@@ -145,7 +145,7 @@ class Hosted:
         except (Refused, OSError) as error:  # a file of the host may belong to another user
             self.down.append(Problem("driver host", str(error).split("\n")[0], "its files readable to Airflow's user"))
             return known
-        alone = {name: QueryView(Layout.of(warehouse, name), None) for name in names if is_query_name(name)}
+        alone = {name: QueryView(Layout.for_query(warehouse, name), None) for name in names if is_query_name(name)}
         return replace(known, views={**known.views, **alone})
 
     def rows(self, names: list[str], known: Known) -> list[StreamRow]:

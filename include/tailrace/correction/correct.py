@@ -98,14 +98,14 @@ def correct(
         stream has not committed up to its end.
     """
     require_late_tuples(query)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     if correction_range != CorrectionRange():  # a correction of everything restores lost ones
         require_corrections(layout)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
-    pipeline, tables = Pipeline.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
+    pipeline, tables = Pipeline.from_query(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S), ExitStack() as behind:

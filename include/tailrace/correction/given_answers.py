@@ -82,7 +82,9 @@ def _holding(model: AnswerModel, given: pa.Table, repeats: Sequence[pa.Table]) -
 def _of_all_keys(model: AnswerModel, answers: Iterable[pa.Table]) -> WindowsOfAllKeys:
     """Return the windows of answers, each with all keys: a newer lookup table may change a tuple's key."""
     assert isinstance(model, ByWindow)  # other kinds repeat no lookups
-    return WindowsOfAllKeys.of(pa.concat_tables([each.select(["window_end"]) for each in answers]), model.windows)
+    return WindowsOfAllKeys.from_rows(
+        pa.concat_tables([each.select(["window_end"]) for each in answers]), model.windows
+    )
 
 
 def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Table:

@@ -182,7 +182,7 @@ def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str
 
     It is empty before the first correction.
     """
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     kind = build(query)
     require_begun(layout, query)
     return _in_order(layout, kind.names if isinstance(kind, MeasuredByColumn) else None)

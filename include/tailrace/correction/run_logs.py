@@ -28,7 +28,7 @@ def logs_of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Itera
     if manifest is None or until is None or not query.has_late_tuples:
         return
     query = query.fixed_by(manifest.structure)
-    pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams))
+    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
     for reader in pipeline.readers:
         if reader.name in first:
             yield query, pipeline, Log.read(reader, tables, until)

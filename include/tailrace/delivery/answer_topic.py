@@ -61,7 +61,7 @@ class AnswerTopic:
     _writer: TopicWriter | None = field(default=None, init=False)
 
     @staticmethod
-    def of(query: Query, key_columns: tuple[str, ...], layout: Layout) -> AnswerTopic | None:
+    def from_query(query: Query, key_columns: tuple[str, ...], layout: Layout) -> AnswerTopic | None:
         """Return the topic that a query declares; None where it declares none."""
         declared = query.answers.kafka
         if declared is None:

@@ -68,7 +68,7 @@ def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> in
     Damaged
         When another table is lost, or damaged; on an object store also when this one is. On a disk it is made again.
     """
-    public = PublicAnswers.of(query, kind)
+    public = PublicAnswers.from_query(query, kind)
     with layout.lock(CURRENT, wait_s) as require_held:
         require_corrections(layout)
         try:

@@ -22,7 +22,7 @@ _NOTHING = TableSnapshot(0, None)
 def written_answers(tables: OpenedTables) -> TableSnapshot:
     """Return how many rows the tables of answers have, and their greatest `as_of`; call it before a delivery."""
     names = [name for name in ("results", "corrections") if tables.has(name)]
-    snapshots = [TableSnapshot.of(tables.open(name)) for name in names]
+    snapshots = [TableSnapshot.from_table(tables.open(name)) for name in names]
     times = [snapshot.as_of for snapshot in snapshots if snapshot.as_of is not None]
     return TableSnapshot(sum(snapshot.rows for snapshot in snapshots), max(times, default=None))
 

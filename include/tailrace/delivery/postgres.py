@@ -64,7 +64,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
     declared = query.answers.postgres
     if declared is None:
         return 0
-    public = PublicAnswers.of(query, kind)
+    public = PublicAnswers.from_query(query, kind)
     with layout.lock(POSTGRES, wait_s) as require_held:
         require_same_query(layout, query)
         require_corrections(layout)
@@ -73,7 +73,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
             return 0
         written = written_answers(tables)
         with declared.server.session() as session, session.cursor() as cursor:
-            target = PostgresTarget.of(declared, AnswerColumns.of(public, query), owner_of(layout), cursor)
+            target = PostgresTarget.find(declared, AnswerColumns.from_query(public, query), owner_of(layout), cursor)
             target.lock(wait_s)
             target.create()
             sent = _Delivery(target, tables, public).run()
@@ -96,11 +96,11 @@ def check_answer_table(query: Query, kind: Kind, layout: Layout) -> None:
     declared = query.answers.postgres
     if declared is None:
         return
-    columns = AnswerColumns.of(PublicAnswers.of(query, kind), query)
+    columns = AnswerColumns.from_query(PublicAnswers.from_query(query, kind), query)
     try:
         with declared.server.session() as session, session.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = '{CHECK_TIMEOUT}'")
-            PostgresTarget.of(declared, columns, owner_of(layout), cursor).check()
+            PostgresTarget.find(declared, columns, owner_of(layout), cursor).check()
     except ConnectionError:
         return
 

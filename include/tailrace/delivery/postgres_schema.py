@@ -69,7 +69,7 @@ class AnswerColumns:
     nullable: frozenset[str] = frozenset()
 
     @staticmethod
-    def of(public: PublicAnswers, query: Query) -> AnswerColumns:
+    def from_query(public: PublicAnswers, query: Query) -> AnswerColumns:
         """Return the columns of a query's answers; without a key, there is no column for it.
 
         Raises

@@ -59,7 +59,7 @@ class PostgresTarget:
     schema: str
 
     @staticmethod
-    def of(declared: PostgresTable, columns: AnswerColumns, owner: str, cursor: Cursor) -> PostgresTarget:
+    def find(declared: PostgresTable, columns: AnswerColumns, owner: str, cursor: Cursor) -> PostgresTarget:
         """Find the table's schema.
 
         Raises

@@ -36,7 +36,7 @@ class PublicAnswers:
     row_identity: tuple[str, ...]
 
     @staticmethod
-    def of(query: Query, kind: Kind) -> PublicAnswers:
+    def from_query(query: Query, kind: Kind) -> PublicAnswers:
         """Return the form of a query's answers; a list of keys has a column for each of them."""
         results, keys = schemas(kind)["results"], tuple(query.key_names) or ("key",)
 

@@ -57,7 +57,7 @@ def begin_topic(layout: Layout, query: Query, kind: Kind, app: str) -> None:
         TopicPosition.file(layout).unlink(missing_ok=True)
     elif Tables(layout).last_batch("metrics", app) < 0 and TopicPosition.read(layout) is None:
         tables = OpenedTables(layout)
-        changes = AnswerChanges(tables, PublicAnswers.of(query, kind), _nothing)
+        changes = AnswerChanges(tables, PublicAnswers.from_query(query, kind), _nothing)
         _position(changes, query, max(_created(tables), wall_ms())).write(layout)
 
 
@@ -89,7 +89,7 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         if not tables.has("results"):
             return
         written = written_answers(tables)
-        _TopicDelivery(layout, query, PublicAnswers.of(query, kind), require_held).run(tables)
+        _TopicDelivery(layout, query, PublicAnswers.from_query(query, kind), require_held).run(tables)
         if _has_sent(tables):
             require_held()
             note_delivered(layout, TOPIC, query.answers.kafka.uri(), written)
@@ -225,7 +225,7 @@ class _TopicDelivery:
         return pa.concat_tables([nothing, *rows])
 
     def _topic(self) -> AnswerTopic:
-        topic = AnswerTopic.of(self.query, self.public.model.row_identity, self.layout)
+        topic = AnswerTopic.from_query(self.query, self.public.model.row_identity, self.layout)
         assert topic is not None
         return topic
 

@@ -49,7 +49,7 @@ class DemoQuery:
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.home / "tables", self.name)
+        return Layout.for_query(self.home / "tables", self.name)
 
     def unpause(self) -> None:
         """Unpause the query's DAGs in Airflow, as soon as it has found them."""

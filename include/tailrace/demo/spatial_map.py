@@ -82,7 +82,7 @@ def _mended(area: BaseGeometry) -> BaseGeometry:
 def _places(query: SpatialJoinQuery, side: str) -> pa.Table:
     """Return the columns id, x and y (degrees) of a stream's fixes."""
     stream = query.streams[side]
-    columns = query.spatial_join.geometry.of(("left", "right").index(side)).named
+    columns = query.spatial_join.geometry.columns(("left", "right").index(side)).named
     names = [stream.id, columns["x"], columns["y"]]
     return pq.read_table(stream.path, columns=names).select(names).rename_columns(["id", "x", "y"])
 

@@ -38,7 +38,7 @@ class _Fixes(NamedTuple):
 
 
 def _fixes(query: SpatialJoinQuery, side: str) -> _Fixes:
-    stream, columns = query.streams[side], query.spatial_join.geometry.of(("left", "right").index(side)).named
+    stream, columns = query.streams[side], query.spatial_join.geometry.columns(("left", "right").index(side)).named
     rows = pq.read_table(stream.path).sort_by(stream.event_time)
     event_ms = np.asarray(rows[stream.event_time]).astype("datetime64[ms]").astype(np.int64)
     lon, lat = (rows[columns[name]].to_numpy() for name in ("x", "y"))

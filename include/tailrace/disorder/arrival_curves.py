@@ -42,7 +42,7 @@ class CoverageCurves:
     spread: Floats
 
     @staticmethod
-    def of(curves: list[tuple[int, Floats, Floats]]) -> CoverageCurves:
+    def from_curves(curves: list[tuple[int, Floats, Floats]]) -> CoverageCurves:
         since, coverage, spread = zip(*curves, strict=True)
         return CoverageCurves(np.array(since), np.stack(coverage), np.stack(spread))
 

@@ -148,7 +148,7 @@ class StreamClock:
         # A delay is t_max − event_time, with t_max after the tuple's own tick. So the earliest tuple of a tick has its
         # largest delay.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
-        counts, sample = (TickRows.of(table, ticks) for table in (contents.counts, contents.sample))
+        counts, sample = (TickRows.from_table(table, ticks) for table in (contents.counts, contents.sample))
         curves = NO_CURVES
         if contents.estimates and len(ticks):
             before = np.append(self.t_max if self.tick > BEFORE_ALL else t_max[0], t_max[:-1])

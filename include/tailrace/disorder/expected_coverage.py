@@ -106,7 +106,7 @@ class ExpectedCoverage:
                 self.measured = int(windows.number(t_max[due]) // (self._every(windows) * _MEASURE_EVERY))
                 curves.append((due, self.coverage, self.spread))
             first = until
-        return CoverageCurves.of(curves)
+        return CoverageCurves.from_curves(curves)
 
     def _every(self, windows: Windows) -> int:
         """Return the distance of reference windows, in numbers of windows."""

@@ -46,7 +46,7 @@ class TickRows:
     columns: dict[str, NDArray[Any]]
 
     @staticmethod
-    def of(table: pa.Table, ticks: Ticks) -> TickRows:
+    def from_table(table: pa.Table, ticks: Ticks) -> TickRows:
         at = np.searchsorted(ticks.tick, table.column("tick").to_numpy())
         order = np.argsort(at, kind="stable")
         names = [name for name in table.column_names if name != "tick"]

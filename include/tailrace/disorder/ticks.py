@@ -43,10 +43,10 @@ class Ticks:
         return len(self.tick)
 
     def __getitem__(self, part: slice | NDArray[np.bool_]) -> Ticks:
-        return Ticks.of((column[part] for column in self.columns()), self.max_event[:, part])
+        return Ticks.from_columns((column[part] for column in self.columns()), self.max_event[:, part])
 
     @staticmethod
-    def of(columns: Iterable[NDArray[np.int64]], max_event: NDArray[np.int64]) -> Ticks:
+    def from_columns(columns: Iterable[NDArray[np.int64]], max_event: NDArray[np.int64]) -> Ticks:
         """Build the ticks from columns of shape (n,)."""
         tick, end, count, min_event = columns
         return Ticks(tick, end, count, min_event, max_event)
@@ -63,7 +63,7 @@ class Ticks:
     @staticmethod
     def from_arrow(batch: pa.RecordBatch) -> Ticks:
         *columns, max_event = (np.asarray(batch.column(name)) for name in SCHEMA.names)
-        return Ticks.of(columns, max_event[None, :])
+        return Ticks.from_columns(columns, max_event[None, :])
 
     @staticmethod
     def none(streams: int = 1) -> Ticks:
@@ -140,7 +140,7 @@ def concatenate(parts: list[Ticks]) -> Ticks:
     are kept.
     """
     columns = (np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True))
-    ticks = Ticks.of(columns, np.concatenate([part.max_event for part in parts], axis=1))
+    ticks = Ticks.from_columns(columns, np.concatenate([part.max_event for part in parts], axis=1))
     first = np.flatnonzero(np.r_[True, ticks.tick[1:] != ticks.tick[:-1]])
     if len(first) >= len(ticks):
         return ticks
@@ -161,8 +161,8 @@ def unite(streams: Sequence[Ticks]) -> Ticks:
     for index, ticks in enumerate(streams):
         max_event = np.full((len(streams), len(ticks)), BEFORE_ALL)
         max_event[index] = ticks.max_event[0]
-        rows.append(Ticks.of(ticks.columns(), max_event))
+        rows.append(Ticks.from_columns(ticks.columns(), max_event))
     order = np.argsort(np.concatenate([ticks.tick for ticks in rows]), kind="stable")
     columns = (np.concatenate(columns)[order] for columns in zip(*(part.columns() for part in rows), strict=True))
     max_event = np.concatenate([part.max_event for part in rows], axis=1)[:, order]
-    return concatenate([Ticks.of(columns, max_event)])
+    return concatenate([Ticks.from_columns(columns, max_event)])

@@ -31,7 +31,7 @@ class DualSolution:
     pi: NDArray[np.float64]
 
     @staticmethod
-    def of(potential: NDArray[np.float64], costs: Costs) -> DualSolution:
+    def from_potential(potential: NDArray[np.float64], costs: Costs) -> DualSolution:
         """Round potentials of the bins, shape (n,), down to a feasible solution.
 
         The least of φ_j + c_ij over all j differs between two bins by no more than their distance, so Π = −Φ is
@@ -43,7 +43,7 @@ class DualSolution:
     @staticmethod
     def from_bin(index: int, costs: Costs) -> DualSolution:
         """Build the solution of the distances from one bin, feasible by the triangle inequality."""
-        return DualSolution.of(costs[index], costs)
+        return DualSolution.from_potential(costs[index], costs)
 
     def key(self, histograms: Histograms) -> Keys:
         """Return the key Σ φ_i p_i of each histogram P (eq. 4)."""

@@ -46,7 +46,7 @@ def solve(p: Histogram, q: Histogram, costs: Costs) -> Solved:
     ot, start_ns = solver(), time.thread_time_ns()
     more, less = np.flatnonzero(p > q), np.flatnonzero(q > p)
     if not len(more) or not len(less):
-        return Solved(0.0, DualSolution.of(np.zeros(len(p)), costs), 0.0)
+        return Solved(0.0, DualSolution.from_potential(np.zeros(len(p)), costs), 0.0)
     supply, demand = p[more] - q[more], q[less] - p[less]
     mass = min(supply.sum(), demand.sum())
     _, log = ot.emd(
@@ -61,5 +61,5 @@ def solve(p: Histogram, q: Histogram, costs: Costs) -> Solved:
     if log["warning"] is not None:
         raise ArithmeticError(f"the Earth Mover's Distance of two histograms was not found: {log['warning']}")
     potential = (costs[:, less] - log["v"]).min(axis=1)
-    dual = DualSolution.of(potential, costs)
+    dual = DualSolution.from_potential(potential, costs)
     return Solved(float(log["cost"]) * float(mass), dual, (time.thread_time_ns() - start_ns) / 1e6)

@@ -30,7 +30,7 @@ def _fields(query: Query, stream: str) -> Iterator[tuple[str, str]]:
     if isinstance(query, EmdJoinQuery):
         yield query.emd_join.histogram, "emd_join.histogram"
     elif isinstance(query, SpatialJoinQuery):
-        for part, column in query.spatial_join.geometry.of(SIDES.index(stream)).named.items():
+        for part, column in query.spatial_join.geometry.columns(SIDES.index(stream)).named.items():
             yield column, f"spatial_join.geometry.{stream}.{part}"
     else:
         yield from _named(query.kind, query.model_dump(mode="json").get(query.kind))

@@ -86,7 +86,7 @@ def pipeline_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Pip
     }
     for subject, table in query.tables.items():
         types[subject] = named_types(table.check(read_whole(table.place)).types)
-    pipeline = Pipeline.of(query, types, dict.fromkeys(streams, Path()))
+    pipeline = Pipeline.from_query(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in pipeline.readers)
     return replace(pipeline, readers=readers)
 
@@ -202,7 +202,7 @@ class LocalEngine:
         ]
         tables = rows_by_table(parts)
         metrics = tables["metrics"].to_pylist()
-        self.progress = Progress.of(metrics)
+        self.progress = Progress.from_metrics(metrics)
         self.feedback.observe(metrics, header.facts)
         return tables
 
@@ -213,7 +213,7 @@ def _through_bytes(segments: Sequence[PreparedSegment], groups: int) -> list[Inb
     for segment in segments:
         for group, message in messages_of(segment, groups):
             messages[group].append(message)
-    return list(map(Inbox.of, messages))
+    return list(map(Inbox.from_messages, messages))
 
 
 def _last_end(segments: Sequence[PreparedSegment]) -> int | None:

@@ -59,7 +59,7 @@ class Inbox:
     _rows: list[bytes] = field(default_factory=list)
 
     @staticmethod
-    def of(messages: Iterable[Message]) -> Inbox:
+    def from_messages(messages: Iterable[Message]) -> Inbox:
         """Sort messages by kind."""
         inbox = Inbox()
         for what, data in messages:

@@ -95,7 +95,7 @@ class Pipeline:
     table_versions: Location | None = None
 
     @staticmethod
-    def of(
+    def from_query(
         query: Query, types: Mapping[str, Types], histories: Mapping[str, Location], chunks: Location | None = None
     ) -> Pipeline:
         """Build the pipeline of a declared query; see `readers_of` for the other parameters.

@@ -45,7 +45,7 @@ class Progress:
         return self.newest_event is not None and self.newest_event >= self.frontier
 
     @staticmethod
-    def of(metrics: Iterable[Mapping[str, Any]]) -> Progress:
+    def from_metrics(metrics: Iterable[Mapping[str, Any]]) -> Progress:
         """Read the progress from the rows of one batch in `metrics`, one a task; times in ms."""
         rows = list(metrics)
         names = ("committed", "frontier", "newest_tick", "complete_tick", "newest_event")

@@ -169,7 +169,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
         read = replace(read, file_check=needed.file_check, stream=name, column_fields=column_fields(query, name))
         projection = stream.projection
         if needed.derived:
-            projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
+            projection = Projection.parse({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
         read = replace(read, nullable=needed.nullable, finite=needed.finite, required=needed.required)
         read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
@@ -234,7 +234,7 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
             names = set(columns.named().values())
             read = {column: dtype for column, dtype in read.items() if column in names}
         format_ = source.reader(columns)
-        records = StreamRecords.of(columns, types[name]) if columns.repeats_lookups else None
+        records = StreamRecords.from_columns(columns, types[name]) if columns.repeats_lookups else None
         readers.append(StreamReader(name, format_, columns, read, tuple_types, query.tick_ms, history, records))
     return tuple(readers)
 

@@ -57,7 +57,7 @@ class StreamRecords:
     files: Mapping[Subject, Location] = field(default_factory=dict)
 
     @staticmethod
-    def of(columns: Columns, types: Types) -> StreamRecords:
+    def from_columns(columns: Columns, types: Types) -> StreamRecords:
         """Return the records of a stream; `types` has the types of the source's columns."""
         wanted = _types_of_records(columns, types)
         carried = {f"{_PREFIX}{name}": name for name in wanted}

@@ -93,7 +93,7 @@ class Projection:
     qualifiers: tuple[str, ...] = ()
 
     @staticmethod
-    def of(
+    def parse(
         columns: Mapping[str, str],
         where: str | None,
         types: Mapping[str, pa.DataType] | None = None,

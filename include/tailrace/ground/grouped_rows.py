@@ -42,7 +42,7 @@ class GroupedRows:
         return len(self.used)
 
     @staticmethod
-    def of(code: Ints) -> tuple[Ints, GroupedRows]:
+    def from_codes(code: Ints) -> tuple[Ints, GroupedRows]:
         """Group n rows by their codes; return the distinct codes, ascending, and the grouped rows."""
         n = len(code)
         low, high = (int(code.min()), int(code.max())) if n else (0, 0)

@@ -176,7 +176,7 @@ class ObjectPath:
     @property
     def _parsed(self) -> ObjectUrl:
         parsed = parse_object_url(self.url)
-        assert parsed is not None  # `Layout.of` refuses another one
+        assert parsed is not None  # `Layout.for_query` refuses another one
         return parsed
 
 

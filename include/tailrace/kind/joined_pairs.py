@@ -183,10 +183,12 @@ class JoinedPairs(PairQuality):
         return self if self.condition is None else replace(self, keeps_failed=True)
 
     def start(self) -> Any:
-        return PairState.of({}, self.bin_ms)
+        return PairState.from_chunks({}, self.bin_ms)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        return PairState.of({side: tuple(map(self._upgraded, mine)) for side, mine in chunks.items()}, self.bin_ms)
+        return PairState.from_chunks(
+            {side: tuple(map(self._upgraded, mine)) for side, mine in chunks.items()}, self.bin_ms
+        )
 
     def _upgraded(self, chunk: Chunk) -> Chunk:
         rows = self.upgraded(chunk.rows)
@@ -210,7 +212,7 @@ class JoinedPairs(PairQuality):
     def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
         """Return the stored rows of one task, see `Rescalable`."""
         sides = {
-            name: ChunkedRows.of(self.moved_rows(side, stored, slot).to_batches(), self.bin_ms, self.sort_key)
+            name: ChunkedRows.from_parts(self.moved_rows(side, stored, slot).to_batches(), self.bin_ms, self.sort_key)
             for side, name in enumerate(SIDES)
             if (stored := [chunk.rows for state in states for chunk in state.chunks[name]])
         }

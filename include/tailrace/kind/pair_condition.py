@@ -78,7 +78,7 @@ class PairCondition:
     field: str
 
     @staticmethod
-    def of(text: str | None, types: Sequence[ColumnTypes], field: str) -> PairCondition | None:
+    def parse(text: str | None, types: Sequence[ColumnTypes], field: str) -> PairCondition | None:
         """Build the condition, given the types of each side's columns; None without a text."""
         if text is None:
             return None
@@ -138,4 +138,4 @@ def with_carried(
 
 
 def _projection(text: str) -> Projection:
-    return Projection.of({}, text, qualifiers=SIDES)
+    return Projection.parse({}, text, qualifiers=SIDES)

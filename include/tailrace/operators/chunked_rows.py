@@ -37,7 +37,7 @@ class ChunkedRows:
     bin_ms: int | None = None
 
     @staticmethod
-    def of(parts: Iterable[pa.RecordBatch], bin_ms: int | None, sort_key: str | None) -> ChunkedRows:
+    def from_parts(parts: Iterable[pa.RecordBatch], bin_ms: int | None, sort_key: str | None) -> ChunkedRows:
         """Store parts of rows of any event times, each in order of `sort_key`; only small ones are put together."""
         stored = ChunkedRows((), bin_ms)
         for part in parts:

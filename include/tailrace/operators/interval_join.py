@@ -98,7 +98,7 @@ class PairState:
         return {"left": self.left.chunks, "right": self.right.chunks}
 
     @staticmethod
-    def of(chunks: Chunks, bin_ms: int | None = None) -> PairState:
+    def from_chunks(chunks: Chunks, bin_ms: int | None = None) -> PairState:
         """Build the state from chunks, in bins of this length as in `ChunkedRows`."""
         return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in SIDES))
 
@@ -151,7 +151,7 @@ def step(
     stored = state.left.chunks, state.right.chunks
     new = [in_order(rows, sort_key) for rows in arrived]
     sides = [
-        _Side.of([*(chunk.rows for chunk in old), rows], frontier, names)
+        _Side.from_batches([*(chunk.rows for chunk in old), rows], frontier, names)
         for old, rows, names in zip(stored, new, carried, strict=True)
     ]
     matches = match_new(match, stored, new)
@@ -178,7 +178,7 @@ class _Side(NamedTuple):
     at: Ints
 
     @staticmethod
-    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier, carried: Sequence[str]) -> _Side:
+    def from_batches(batches: Sequence[pa.RecordBatch], frontier: Frontier, carried: Sequence[str]) -> _Side:
         table = pa.Table.from_batches([batch.select(["id", "event_time", *carried]) for batch in batches])
         new = frontier.index(np.asarray(batches[-1].column("tick")))
         at = np.append(np.full(table.num_rows - len(new), _EARLIER), new)

@@ -44,7 +44,7 @@ class WindowPairState:
         return {"left": self.left.chunks, "right": self.right.chunks, "pairs": self.pairs.chunks}
 
     @staticmethod
-    def of(chunks: Chunks) -> WindowPairState:
+    def from_chunks(chunks: Chunks) -> WindowPairState:
         return WindowPairState(*(ChunkedRows(chunks.get(part, ())) for part in ("left", "right", "pairs")))
 
 

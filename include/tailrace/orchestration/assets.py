@@ -69,7 +69,7 @@ def uncorrected(query: Query, gap_ms: int) -> Asset:
 
     Its watcher sends an event when they span more than Γ.
     """
-    watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
+    watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.from_query(query, gap_ms))
     return _asset(query.name, "uncorrected", [watcher])
 
 

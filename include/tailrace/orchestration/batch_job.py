@@ -62,7 +62,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
             declared = settings.Declared.read(Path(self.file)).query
             spark_connection.check()
             self.conf = spark_connection.conf(declared.parallelism)
-            self._driver_memory = Options.of(context["params"]).driver_memory
+            self._driver_memory = Options.from_params(context["params"]).driver_memory
             warehouse, app_arguments = settings.warehouse(), self.arguments(context)
             connections = passed_connections(declared)
         self.application = str(settings.spark_apps() / self.app)
@@ -78,7 +78,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
             code = self._process.returncode
             failure = AirflowFailException if code == _EXIT_REFUSED else AirflowException
             raise failure(self._last_words() or f"{self.job} ended with exit code {code}") from error
-        add_to_events(context, self.outlets, Layout.of(warehouse, self.query), self.log.warning)
+        add_to_events(context, self.outlets, Layout.for_query(warehouse, self.query), self.log.warning)
 
     def on_kill(self) -> None:
         """Kill spark-submit and all its descendants, since the app's Python would outlive its JVM."""
@@ -110,4 +110,4 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
         return fence.kill(lambda: fence.carrying(self._mark, lambda value: value == home), _KILL_TIMEOUT_S)
 
     def _home(self) -> str:
-        return str(Layout.of(settings.warehouse(), self.query).home)
+        return str(Layout.for_query(settings.warehouse(), self.query).home)

@@ -54,7 +54,7 @@ class CommitTrigger(BaseEventTrigger):
             from tailrace.delivery.delivered import all_delivered  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
             from tailrace.storage.table_snapshot import TableSnapshot  # noqa: PLC0415 (the same)
 
-            layout = Layout.of(settings.warehouse(), self.query)
+            layout = Layout.for_query(settings.warehouse(), self.query)
             snapshots = {name: TableSnapshot.read(layout, name) for name in PUBLISHED} | all_delivered(layout)
             return {name: asdict(snapshot) for name, snapshot in snapshots.items() if snapshot.rows}
         except Exception as error:

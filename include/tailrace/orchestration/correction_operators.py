@@ -163,7 +163,7 @@ class CorrectOperator(BatchJob):
 
     def _committed_part(self, interval: tuple[int, int] | None, tick_ms: int) -> tuple[int, int] | None:
         """Cut an interval of arrival at the end of the source's past, if that lies within it."""
-        end_ms = None if interval is None else past_end(Layout.of(settings.warehouse(), self.query), interval[1])
+        end_ms = None if interval is None else past_end(Layout.for_query(settings.warehouse(), self.query), interval[1])
         if interval is None or end_ms is None or (end_ms := end_ms // tick_ms * tick_ms) <= interval[0]:
             return interval
         self.log.info("corrected up to %s, where the stream's arrival times end", format_time(end_ms))
@@ -176,6 +176,6 @@ class CorrectOperator(BatchJob):
         """
         from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
 
-        late = Uncorrected.read(Layout.of(settings.warehouse(), self.query))
+        late = Uncorrected.read(Layout.for_query(settings.warehouse(), self.query))
         if late is not None and not late.within(interval).any():
             raise AirflowSkipException("all that came late in this range is corrected already")

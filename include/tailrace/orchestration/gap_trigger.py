@@ -48,7 +48,7 @@ class GapTrigger(BaseEventTrigger):
         self.query, self.gap_ms, self.tick_ms, self.pane_ms, self.poll_s = query, gap_ms, tick_ms, pane_ms, poll_s
 
     @staticmethod
-    def of(query: Query, gap_ms: int) -> GapTrigger:
+    def from_query(query: Query, gap_ms: int) -> GapTrigger:
         pane_ms = _NO_PANE_MS
         if isinstance(query, WindowedQuery):
             pane_ms = query.window.windows.pane_ms
@@ -78,7 +78,7 @@ class GapTrigger(BaseEventTrigger):
             await asyncio.sleep(self.poll_s)
 
     def _layout(self) -> Layout:
-        return Layout.of(settings.warehouse(), self.query)
+        return Layout.for_query(settings.warehouse(), self.query)
 
     def _withdraw(self, interval: tuple[int, int]) -> None:
         from tailrace.correction.requests import withdraw  # noqa: PLC0415

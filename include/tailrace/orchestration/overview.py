@@ -44,7 +44,7 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     rows, notes = [], [str(problem) for problem in problems]
     ours, others = hosted(host, warehouse)
     for name in sorted({*declarations, *begun(location_of(warehouse)), *ours}):
-        layout, declaration = Layout.of(warehouse, name), declarations.get(name)
+        layout, declaration = Layout.for_query(warehouse, name), declarations.get(name)
         status = driver_lifecycle.status(host, layout)
         notes += _notes(name, status)
         try:
@@ -78,7 +78,7 @@ def is_begun(host: DriverHost, name: str) -> bool:
     """Test whether a query has a stream in the warehouse or a driver of ours, declared or not."""
     if not is_query_name(name):
         return False
-    layout = Layout.of(settings.warehouse(), name)
+    layout = Layout.for_query(settings.warehouse(), name)
     return layout.stream.is_dir() or deployed_program(host, layout.home) is not None
 
 

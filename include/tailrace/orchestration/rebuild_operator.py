@@ -27,7 +27,7 @@ class RebuildOperator(ReportedJob):
     def arguments(self, context: Context) -> list[str]:
         if context["params"]["dry_run"]:
             return self.dry_run_options()
-        driver = driver_lifecycle.inspect(settings.driver_host(), Layout.of(settings.warehouse(), self.query))
+        driver = driver_lifecycle.inspect(settings.driver_host(), Layout.for_query(settings.warehouse(), self.query))
         if driver.alive:
             fault = f"its driver is {driver.state}, and would go on with the stream that is rebuilt"
             raise refuse(f"query {self.query}", fault, f"tailrace drain {self.query}, first; or a dry run")

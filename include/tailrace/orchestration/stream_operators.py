@@ -55,7 +55,7 @@ class StreamOperator(BaseOperator):
         self.query, self.file = query, file
 
     def layout(self) -> Layout:
-        return Layout.of(settings.warehouse(), self.query)
+        return Layout.for_query(settings.warehouse(), self.query)
 
     def host(self) -> DriverHost:
         return settings.driver_host()
@@ -81,7 +81,7 @@ class CheckOperator(StreamOperator):
             query = self.declared().query
             require_writable(layout.home)
             check_notifiers(query.alerts)
-            self.deployment(self.declared(), Options.of(context["params"]))
+            self.deployment(self.declared(), Options.from_params(context["params"]))
             goes_on = layout.manifest() is not None
             if not goes_on:
                 check_sources(query, Path(self.file), self.log)
@@ -101,7 +101,7 @@ class DeployOperator(TellsLineage, StreamOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
-            options, layout = Options.of(context["params"]), self.layout()
+            options, layout = Options.from_params(context["params"]), self.layout()
             leave_to_watcher(layout, context, self.log.warning)
             deployment = self.deployment(self.declared(), options)
             claim(layout, context, self.log.warning)  # also if only this task was cleared
@@ -195,7 +195,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         deployment: str,
     ) -> NoReturn:
         """Replace a hung driver by a new one, within the restart budget, and continue the watch."""
-        options = Options.of(context["params"])
+        options = Options.from_params(context["params"])
         if driver_lifecycle.is_away(host, layout):
             self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
         # The pid may belong to another driver by now, so the deployment is compared, too.
@@ -233,7 +233,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
             if on_record is None:
                 return self.deployment(self.declared(), options)
             declared = Declared(on_record.file, on_record.query(), on_record.text)
-            return self.deployment(declared, Options.of(on_record.options))
+            return self.deployment(declared, Options.from_params(on_record.options))
         except Refused as refused:
             self._alert(verdict, None)
             left = f"the driver hangs, {verdict.detail}, and pid {verdict.pid} is left as it is: no other can follow it"

@@ -63,7 +63,7 @@ class Options:
             raise refuse(f"driver_memory {self.driver_memory!r}", fault, f"{MEMORY_WORDS}: {type(self).driver_memory}")
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Self:
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
         """Read the options from the params of a form, which may have other fields, too."""
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
@@ -82,7 +82,7 @@ def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> l
         When the query does not fit its checkpoint, or Airflow does not know the connection `tailrace_spark`, or the
         connection is incomplete.
     """
-    layout = Layout.of(warehouse, query.query.name)
+    layout = Layout.for_query(warehouse, query.query.name)
     layout.require_deployable(query.query, query.file)
     spark_connection.check()
     if spark_connection.is_cluster_mode():

@@ -39,5 +39,5 @@ class TellsLineage:
 
     def _lineage(self, since: datetime | None) -> Any:
         lineage = getattr(import_module("tailrace.orchestration.lineage"), self.lineage_of)
-        layout = Layout.of(settings.warehouse(), self.query)
+        layout = Layout.for_query(settings.warehouse(), self.query)
         return lineage(Declared.read(Path(self.file)).query, layout, since, **self.lineage_details())

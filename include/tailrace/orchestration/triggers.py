@@ -70,7 +70,7 @@ class DriverTrigger(BaseTrigger):
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.warehouse, self.query)
+        return Layout.for_query(self.warehouse, self.query)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
@@ -174,7 +174,7 @@ class FrontierTrigger(BaseTrigger):
         return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        layout, last_log_s = Layout.of(self.warehouse, self.query), -math.inf
+        layout, last_log_s = Layout.for_query(self.warehouse, self.query), -math.inf
         while True:
             is_reached, line = await asyncio.to_thread(_reached_or_error, layout, self.until_ms)
             past_end_ms = None if is_reached else await asyncio.to_thread(_past_end_or_error, layout, self.until_ms)

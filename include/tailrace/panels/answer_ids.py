@@ -37,7 +37,7 @@ class AnswerId:
     values: dict[str, Any]
 
     @staticmethod
-    def of(identity: dict[str, Any]) -> AnswerId:
+    def from_identity(identity: dict[str, Any]) -> AnswerId:
         """Return the id of an answer, given its identity."""
         return AnswerId({name: _short(value) for name, value in identity.items()})
 

@@ -114,7 +114,7 @@ class SideBySide:
     missing: Ints
 
     @staticmethod
-    def of(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> SideBySide:
+    def from_versions(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> SideBySide:
         """Compare the stream's versions with the latest ones by the columns `values`.
 
         Answers added by one correction and retracted by another have no row. `missing` is as in

@@ -110,7 +110,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
         missing = lacking[model.identity.find(versions, latest)]
     names = shown_columns(view, versions)
     compared = [name for name in names if name not in (*model.row_identity, *view.query.key_names)]
-    sides = SideBySide.of(model, versions, missing, compared)
+    sides = SideBySide.from_versions(model, versions, missing, compared)
     index = model.identity.find(sides.given(model.identity.columns), answers)
     ranks = [column.to_numpy() for column in sides.given(row_key(model)).columns]
     order = np.lexsort([*reversed(ranks), index])
@@ -135,7 +135,7 @@ def _part(view: QueryView, request: AnswersRequest) -> AnswerRange:
     start = BEFORE_ALL if request.start is None else request.start
     end = AFTER_ALL if request.end is None else request.end
     try:
-        part = AnswerRange(start, end, request.key).of(view.query)
+        part = AnswerRange(start, end, request.key).for_query(view.query)
         part.condition(view.kind.answers, view.tables.schema("results"))  # refuses a key of another type
         return part
     except Damaged:
@@ -172,7 +172,7 @@ def _rows(
     coverage = sides.coverage()
     rows = [
         AnswerRow(
-            id=str(AnswerId.of(identity)),
+            id=str(AnswerId.from_identity(identity)),
             streamed=None if sides.streamed_place[row] < 0 else streamed[row],
             latest=None if sides.latest_place[row] < 0 else latest[row],
             is_changed=bool(sides.is_changed[row]),

@@ -107,7 +107,7 @@ def _read(reader: StreamReader, segments: pa.Table, until: int) -> _Arrivals | N
         for name, change in (("first_row", cut), ("position", cut), ("rows", -cut)):
             column = pa.array(mine[name].to_numpy() + change)
             mine = mine.set_column(mine.schema.get_field_index(name), name, column)
-    log = Log.of(reader, until, mine)
+    log = Log.from_segments(reader, until, mine)
     of_log = log.reader()
     tuples = [of_log.read(piece, _COLUMNS) for piece in log.pieces()]
     columns = [np.concatenate([np.asarray(part.column(name)) for part in tuples]) for name in _COLUMNS if tuples]
@@ -130,7 +130,7 @@ def _delays(streams: Sequence[_Arrivals], before: int) -> Ints:
     ticks = np.unique(np.concatenate([stream.tick for stream in streams]))
     t_max = np.full(len(ticks), AFTER_ALL)
     for stream in streams:
-        course = EventTimeCourse.of(stream.tick, stream.counted)
+        course = EventTimeCourse.from_tuples(stream.tick, stream.counted)
         index = np.searchsorted(course.tick, ticks, side="right") - 1
         t_max = np.minimum(t_max, np.where(index < 0, BEFORE_ALL, course.t_max[index]))
     course = EventTimeCourse(ticks, np.maximum(np.maximum.accumulate(t_max), before))

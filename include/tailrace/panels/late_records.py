@@ -49,7 +49,7 @@ def late_records(view: QueryView, limit: int | None) -> pa.Table:
         tuples = late["tuples"].to_numpy()
         late = select(late, np.cumsum(tuples) - tuples < limit)
     parts = []
-    for reader in Pipeline.of(query, manifest.types, view.layout.histories(query.streams)).readers:
+    for reader in Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers:
         mine = select(late, pc.fill_null(pc.equal(late["stream"], reader.name), False).to_numpy())
         if mine.num_rows:
             try:

@@ -81,7 +81,7 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
     if not rows.num_rows or manifest is None:
         return LateTuples(rows, _NOTHING)
     query = view.query.fixed_by(manifest.structure)
-    readers = Pipeline.of(query, manifest.types, view.layout.histories(query.streams)).readers
+    readers = Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers
     times = [answer[name][0].as_py() for name in answer.column_names if name in TIMES]
     margin_ms = view.kind.answers.late_margin_ms
     ranges = np.array([min(times) - margin_ms]), np.array([max(times) + margin_ms + 1])

@@ -98,7 +98,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     """Count the rejected records by reason, and read the newest of them."""
     if not view.tables.has("quarantine"):
         return QuarantineShown(note="No record was rejected: the stream has not begun.")
-    files = RejectedFiles.of(view.tables)
+    files = RejectedFiles.read(view.tables)
     if not files.total:
         return QuarantineShown(note="No record was rejected.")
     rejects = RejectsByReason()
@@ -109,7 +109,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     pieces = Pieces()
     committed = pieces.read("last_hour series", lambda: committed_until(view.layout, view.tables), None)
     now = max(committed or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
-    advice = RejectAdvice.of(view)
+    advice = RejectAdvice.from_view(view)
     records = list(_records(files, rejects, request))
     return QuarantineShown(
         total=files.total,

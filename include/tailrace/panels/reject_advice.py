@@ -154,7 +154,7 @@ class RejectAdvice:
     text: list[str]
 
     @staticmethod
-    def of(view: QueryView) -> RejectAdvice | None:
+    def from_view(view: QueryView) -> RejectAdvice | None:
         """Return the advice for the file that the stream runs; None where it is not an existing YAML file."""
         deployed = DeployedQuery.read(view.layout)
         try:

@@ -77,7 +77,7 @@ class RejectedFiles:
     total: int
 
     @staticmethod
-    def of(tables: Tables) -> RejectedFiles:
+    def read(tables: Tables) -> RejectedFiles:
         """Return the files of the table, which exists."""
         table = tables.open("quarantine")
         fragments = {unquote(each.path).rpartition("/")[2]: each for each in table.to_pyarrow_dataset().get_fragments()}

@@ -72,7 +72,7 @@ def column_lineage(query: Query) -> ColumnLineage:
                 answers += decided
             else:
                 columns |= _ranking(query, stream)
-            answers += [*keys, *stream.of(stream.declared.event_time, WINDOW)]
+            answers += [*keys, *stream.origins(stream.declared.event_time, WINDOW)]
         case EmdJoinQuery() | SpatialJoinQuery():
             columns, matched = _pairs(query, streams)
             answers += matched
@@ -96,7 +96,7 @@ class _StreamColumns:
             self._sources[column] = tuple(source for each in read for source in self._behind(each))
             self._texts[column] = None if is_renamed else text
 
-    def of(self, column: str | None, way: str = IDENTITY, expression: str | None = None) -> list[Origin]:
+    def origins(self, column: str | None, way: str = IDENTITY, expression: str | None = None) -> list[Origin]:
         """Return the origins of one of the stream's columns, used in some way."""
         if column is None:
             return []
@@ -110,17 +110,17 @@ class _StreamColumns:
 
     def _look_up(self, lookup: Lookup) -> list[Origin]:
         """Add the columns of a lookup; return the origins of the columns that match a record and a row."""
-        met = [origin for name in lookup.keys for origin in self.of(name, JOIN)]
+        met = [origin for name in lookup.keys for origin in self.origins(name, JOIN)]
         met += [Origin(lookup.subject, name, JOIN) for name in lookup.table.keys]
         if lookup.needs_event_time:
-            met += self.of(self.declared.event_time, JOIN)
+            met += self.origins(self.declared.event_time, JOIN)
             met += [Origin(lookup.subject, name, JOIN) for name in lookup.table.valid if name is not None]
         self._sources |= {name: ((lookup.subject, column),) for name, column in lookup.table.columns}
         return met
 
     def in_expression(self, text: str, way: str) -> list[Origin]:
         """Return the origins of the columns that an expression reads."""
-        return [origin for column in parse(text).columns for origin in self.of(column, way, text)]
+        return [origin for column in parse(text).columns for origin in self.origins(column, way, text)]
 
     def filters(self) -> list[Origin]:
         """Return the origins of the columns that decide which records are tuples, and which rows of tables match."""
@@ -130,15 +130,15 @@ class _StreamColumns:
     def keys(self) -> list[Origin]:
         key = self.declared.key
         names = key if isinstance(key, tuple) else () if key is None else (key,)
-        return [origin for name in names for origin in self.of(name, GROUP_BY)]
+        return [origin for name in names for origin in self.origins(name, GROUP_BY)]
 
     def identity(self) -> dict[str, list[Origin]]:
         """Return the origins of the key and times of a window's answers."""
-        key, times = self.declared.key, self.of(self.declared.event_time, TRANSFORMATION)
+        key, times = self.declared.key, self.origins(self.declared.event_time, TRANSFORMATION)
         names = key if isinstance(key, tuple) else ()
-        whole = [origin for name in names for origin in self.of(name, TRANSFORMATION)]
-        columns = {"key": whole if isinstance(key, tuple) else self.of(key)}
-        return columns | {name: self.of(name) for name in names} | dict.fromkeys(_OF_WINDOWS, times)
+        whole = [origin for name in names for origin in self.origins(name, TRANSFORMATION)]
+        columns = {"key": whole if isinstance(key, tuple) else self.origins(key)}
+        return columns | {name: self.origins(name) for name in names} | dict.fromkeys(_OF_WINDOWS, times)
 
 
 def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> tuple[dict[str, list[Origin]], list[Origin]]:
@@ -162,20 +162,24 @@ def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> tuple[dict[str
 def _function(function: str, section: ValuesSection, stream: _StreamColumns) -> list[Origin]:
     columns = [section.column, *(name for name in section.columns if name != section.column)]
     text = function if section.column is None else f"{function}({', '.join(map(str, columns))})"
-    origins = [origin for name in columns for origin in stream.of(name, AGGREGATION, text)]
+    origins = [origin for name in columns for origin in stream.origins(name, AGGREGATION, text)]
     if section.where is not None:
         origins += stream.in_expression(section.where, FILTER)
     if function in _IN_ORDER:
         declared = stream.declared
         for part in (declared.event_time, declared.arrival_time, declared.id):
-            origins += stream.of(part, SORT, text)
+            origins += stream.origins(part, SORT, text)
     return origins
 
 
 def _ranking(query: TopKQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
     score = query.topk.score
-    columns = {"rank": stream.of(score, SORT), "id": stream.of(stream.declared.id), "score": stream.of(score)}
-    return columns | {name: stream.of(name) for name in query.topk.select}
+    columns = {
+        "rank": stream.origins(score, SORT),
+        "id": stream.origins(stream.declared.id),
+        "score": stream.origins(score),
+    }
+    return columns | {name: stream.origins(name) for name in query.topk.select}
 
 
 def _pairs(
@@ -185,8 +189,11 @@ def _pairs(
     section: Any = query.emd_join if isinstance(query, EmdJoinQuery) else query.spatial_join
     columns: dict[str, list[Origin]] = {}
     for name, stream in streams.items():
-        columns |= {f"{name}_id": stream.of(stream.declared.id), f"{name}_time": stream.of(stream.declared.event_time)}
-    times = [origin for each in streams.values() for origin in each.of(each.declared.event_time, JOIN)]
+        columns |= {
+            f"{name}_id": stream.origins(stream.declared.id),
+            f"{name}_time": stream.origins(stream.declared.event_time),
+        }
+    times = [origin for each in streams.values() for origin in each.origins(each.declared.event_time, JOIN)]
     compared = [*_compared(section, streams)]
     matched = [] if query.table is not None else [*times]
     declared = [] if query.table is None else [section.table.valid_from, section.table.valid_to]
@@ -215,7 +222,9 @@ def _pairs(
 def _compared(section: Any, streams: Mapping[str, _StreamColumns]) -> Iterable[tuple[str, str]]:
     """Yield the columns by which tuples are compared, with the names of their streams."""
     for side, name in enumerate(streams):
-        columns = [section.histogram] if hasattr(section, "histogram") else section.geometry.of(side).named.values()
+        columns = (
+            [section.histogram] if hasattr(section, "histogram") else section.geometry.columns(side).named.values()
+        )
         yield from ((name, column) for column in columns)
     if getattr(section, "table", None) is not None:
         yield TABLE, section.table.geometry
@@ -226,7 +235,7 @@ def _side_name(streams: Mapping[str, _StreamColumns], side: int) -> str:
 
 
 def _side(streams: Mapping[str, _StreamColumns], name: str, column: str, way: str) -> list[Origin]:
-    return [Origin(TABLE, column, way)] if name == TABLE else streams[name].of(column, way)
+    return [Origin(TABLE, column, way)] if name == TABLE else streams[name].origins(column, way)
 
 
 def _distinct(origins: Iterable[Origin]) -> tuple[Origin, ...]:

@@ -56,7 +56,7 @@ class LookupSection(TableSection):
         self.require_own_times(self.key.values())
         return self
 
-    def of(self, stream: str, name: str) -> Lookup:
+    def build(self, stream: str, name: str) -> Lookup:
         """Build the lookup of a stream, by its name."""
         from tailrace.sources.lookup_table import LookupTable  # noqa: PLC0415 (slow; DAG files import this)
         from tailrace.sources.lookups import Lookup  # noqa: PLC0415

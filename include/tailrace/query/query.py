@@ -156,7 +156,7 @@ class Query(Section):
     def lookups(self) -> dict[str, tuple[Lookup, ...]]:
         """The lookups of each stream, by its name."""
         return {
-            stream: tuple(lookup.of(stream, name) for name, lookup in declared.lookup.items())
+            stream: tuple(lookup.build(stream, name) for name, lookup in declared.lookup.items())
             for stream, declared in self.streams.items()
         }
 

@@ -54,7 +54,7 @@ class _Place:
     declaration: FieldInfo | None = None
 
     @staticmethod
-    def of(location: FieldPath) -> _Place:
+    def from_location(location: FieldPath) -> _Place:
         branch = _Place((), AnyQuery, None, AnyQuery)
         for part in location:
             branch = branch._below(part)
@@ -96,7 +96,7 @@ def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, st
     `data` is the plain data of the file; a field that it already has is not suggested for a misspelt one.
     """
     error, value, context = details["type"], details["input"], details.get("ctx", {})
-    branch = _Place.of(tuple(map(str, details["loc"])))
+    branch = _Place.from_location(tuple(map(str, details["loc"])))
     right = getattr(context.get("error"), "near", None)
     if error == "taught":
         subpath = context["field"].split(".") if context["field"] else []

@@ -117,7 +117,7 @@ class StreamSection(Section):
     @property
     def projection(self) -> Projection | None:
         """The derived columns and the condition, not bound to types yet; None where there are none."""
-        return Projection.of(self.columns, self.where) if self.columns or self.where else None
+        return Projection.parse(self.columns, self.where) if self.columns or self.where else None
 
     @model_validator(mode="after")
     def _validate_lookups(self) -> Self:

@@ -129,7 +129,7 @@ def check(
     if filtered is None:
         accepted = Times(*(np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time", "row")))
         return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None, 0, frozenset(verdict.floored))
-    sound = Sound.of(times, filtered, code, verdict.code)
+    sound = Sound.from_times(times, filtered, code, verdict.code)
     left_out = int(np.count_nonzero(filtered))
     unmatched = 0 if dropped is None else int(np.count_nonzero(dropped))
     return Checked(tuples, rejected, reasons, arrivals, left_out, *sound, unmatched, frozenset(verdict.floored))

@@ -40,7 +40,7 @@ class _Codes:
     known: Ints | dict[Any, int]
 
     @staticmethod
-    def of(column: pa.Array) -> _Codes:
+    def from_column(column: pa.Array) -> _Codes:
         values = column.unique().drop_null()
         if _is_integral(values.type):
             return _Codes(values.type, np.sort(_integral(values)))
@@ -85,7 +85,7 @@ class KeyIndex:
 
     @cached_property
     def _codes(self) -> list[_Codes]:
-        return [_Codes.of(column) for column in self.keys]
+        return [_Codes.from_column(column) for column in self.keys]
 
     @cached_property
     def _pairs(self) -> list[Ints]:

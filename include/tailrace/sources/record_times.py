@@ -33,7 +33,7 @@ class ReadTimes(NamedTuple):
         return np.clip(self.ms, -_MOST_MS, _MOST_MS) * 1000 + self.us
 
     @staticmethod
-    def of(values: Ints, unit: str) -> ReadTimes:
+    def from_values(values: Ints, unit: str) -> ReadTimes:
         """Split times that are counted in a unit; what is finer than microseconds is floored."""
         if unit == "s":  # clipped, since the product could overflow into the accepted times
             values, unit = np.clip(values, -LATEST_MS, LATEST_MS) * 1000, "ms"
@@ -86,4 +86,4 @@ def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> ReadTimes
             f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
         )
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
-    return ReadTimes.of(without_nulls(column.cast(pa.int64()), 0), unit)
+    return ReadTimes.from_values(without_nulls(column.cast(pa.int64()), 0), unit)

@@ -27,7 +27,7 @@ class Sound(NamedTuple):
     is_tuple: pa.BooleanArray
 
     @staticmethod
-    def of(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
+    def from_times(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
         """Return the valid times of n records.
 
         `by_times` has the verdicts on their times, `in_all` the verdicts on everything for unfiltered records.

@@ -42,7 +42,9 @@ def run(
 
     @contextmanager
     def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
-        variables = connection_variables([*query.connections, *connections_of(Layout.of(warehouse, query.name).home)])
+        variables = connection_variables(
+            [*query.connections, *connections_of(Layout.for_query(warehouse, query.name).home)]
+        )
         with _session(f"tailrace {query.name}", query, variables, spark) as opened:
             executor = SparkExecutor(opened, pipeline, states, query.name)
             if not options.live:
@@ -65,7 +67,7 @@ def rebuild(
         with _session(f"tailrace rebuild {query.name}", query, variables, spark) as opened:
             yield SparkExecutor(opened, pipeline, states, query.name)
 
-    return rebuild_on(query, Layout.of(warehouse, query.name), file, on_batch, open_executor)
+    return rebuild_on(query, Layout.for_query(warehouse, query.name), file, on_batch, open_executor)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class SparkExecutor:
         def advance(group: tuple[Any, ...], messages: pa.Table) -> pa.Table:
             index = keys.index(group[0].as_py())
             pairs = zip(messages["what"].to_pylist(), messages["bytes"].to_pylist(), strict=True)
-            inbox = Inbox.of(pair for pair in pairs if pair != _BEGIN)
+            inbox = Inbox.from_messages(pair for pair in pairs if pair != _BEGIN)
             return pa.Table.from_batches([_rows(keys[index], job.advance(index, BatchHeader.unpack(packed), inbox))])
 
         read_rows = self.spark.range(len(parts), numPartitions=len(parts)).mapInArrow(read, ROWS)

@@ -133,7 +133,7 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
     if not locations:
         return NoSearch()
     if how in ("raster", "edges"):
-        index = EdgeIndex.of(areas)
+        index = EdgeIndex.from_shapes(areas)
         rasters = rasters_of(index) if how == "raster" else None
         if rasters is not None:
             return RasterSearch(rasters, index, locations) if rasters else NoSearch()

@@ -25,7 +25,7 @@ class UnitEdges:
     y2: Floats
 
     @staticmethod
-    def of(edges: PolygonEdges, frame: RasterFrame) -> UnitEdges:
+    def from_edges(edges: PolygonEdges, frame: RasterFrame) -> UnitEdges:
         x1, x2 = frame.units(0, edges.x1), frame.units(0, edges.x2)
         y1, y2 = frame.units(1, edges.y1), frame.units(1, edges.y2)
         swap = x1 > x2

@@ -46,7 +46,7 @@ class PolygonEdges:
     y2: Floats
 
     @staticmethod
-    def of(shapes: Shapes) -> PolygonEdges:
+    def from_shapes(shapes: Shapes) -> PolygonEdges:
         """Build the edges of all geometries.
 
         Geometries without an area have none, and edges of no length are left out.
@@ -108,10 +108,10 @@ class EdgeIndex:
     entries: PolygonEdges
 
     @staticmethod
-    def of(shapes: Shapes) -> EdgeIndex:
+    def from_shapes(shapes: Shapes) -> EdgeIndex:
         """Index the edges of all rows."""
-        edges = PolygonEdges.of(shapes)
-        strips, edge_of_entry = EdgeStrips.of(edges.row, edges.y1, edges.y2, len(shapes))
+        edges = PolygonEdges.from_shapes(shapes)
+        strips, edge_of_entry = EdgeStrips.from_intervals(edges.row, edges.y1, edges.y2, len(shapes))
         return EdgeIndex(shapes, edges, strips, edges.take(edge_of_entry))
 
     def locate(self, points: Points, rows: Ints) -> Locations:

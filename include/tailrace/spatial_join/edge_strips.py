@@ -32,7 +32,7 @@ class EdgeStrips:
     first_entry: Ints
 
     @staticmethod
-    def of(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[EdgeStrips, Ints]:
+    def from_intervals(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[EdgeStrips, Ints]:
         """Cut strips for rows' intervals [low, high] of y; return them, and the interval of each entry, strip by strip.
 
         Parameters

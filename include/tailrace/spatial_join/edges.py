@@ -65,7 +65,7 @@ class Edges:
     first: Ints
 
     @staticmethod
-    def of(geometries: Geometries) -> Edges:
+    def from_geometries(geometries: Geometries) -> Edges:
         """Split geometries into the edges of their rings and lines, and their points."""
         if isinstance(geometries, Points):
             ends = np.stack([geometries.x, geometries.y])

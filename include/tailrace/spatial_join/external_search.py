@@ -55,7 +55,7 @@ class ExternalSearch:
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @staticmethod
-    def of(shapes: Shapes, condition: Condition) -> ExternalSearch:
+    def from_shapes(shapes: Shapes, condition: Condition) -> ExternalSearch:
         """Prepare a search for the rows of a table that fulfil a condition with a stream's geometries.
 
         For a distance, the engine finds candidates by widened boxes, and the condition decides because it knows the

@@ -41,7 +41,7 @@ class Geometries(Section):
         default=None, description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}"
     )
 
-    def of(self, side: int) -> GeometryColumns:
+    def columns(self, side: int) -> GeometryColumns:
         """Return the columns of a stream, by the number of its side."""
         columns = self.right if side else self.left
         assert columns is not None

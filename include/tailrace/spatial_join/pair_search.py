@@ -36,8 +36,8 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
         An interval that a pair's event times must also be in.
     """
     if len(right) >= len(left):
-        return LocalIndex.of(right, condition).matches(left, times=times)
-    return LocalIndex.of(left, condition).matches(right, swapped=True, times=times)
+        return LocalIndex.from_geometries(right, condition).matches(left, times=times)
+    return LocalIndex.from_geometries(left, condition).matches(right, swapped=True, times=times)
 
 
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: JoinInterval | None = None) -> Pairs:
@@ -64,7 +64,7 @@ class LocalIndex:
     condition: Condition
 
     @staticmethod
-    def of(geometries: Geometries, condition: Condition) -> LocalIndex:
+    def from_geometries(geometries: Geometries, condition: Condition) -> LocalIndex:
         """Index the geometries of one side for a condition."""
         return LocalIndex(geometries, condition)
 
@@ -110,7 +110,7 @@ class LocalIndex:
         """The strips, if the geometries are points and distant ones never match."""
         if self.condition.is_everywhere or not isinstance(self.geometries, Points):
             return None
-        return PointIndex.of(self.geometries, self.condition)
+        return PointIndex.from_points(self.geometries, self.condition)
 
     @cached_property
     def _tree(self) -> shapely.STRtree:

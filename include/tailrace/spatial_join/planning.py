@@ -25,7 +25,7 @@ def condition_of(section: SpatialJoinSection) -> Condition:
 
 def input_of(section: SpatialJoinSection, side: int) -> GeometryInput:
     """Return the reader of a stream's geometries."""
-    columns = section.geometry.of(side).named
+    columns = section.geometry.columns(side).named
     return GeometryInput(columns, section.crs == "degrees", section.on_invalid == "make_valid")
 
 
@@ -36,7 +36,7 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
         return None
     columns = columns_of_side(section.selection, RIGHT)
     fields = dict.fromkeys(columns.values(), "spatial_join.select")
-    condition = PairCondition.of(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
+    condition = PairCondition.parse(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
     if condition is not None:
         read, readers = columns_of_side(condition.columns.values(), RIGHT), condition.readers(RIGHT)
         columns, fields = columns | read, {read[name]: index for name, index in readers.items()} | fields

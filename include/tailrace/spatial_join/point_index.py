@@ -37,10 +37,10 @@ class PointIndex:
     places: Floats
 
     @staticmethod
-    def of(points: Points, condition: Condition) -> PointIndex:
+    def from_points(points: Points, condition: Condition) -> PointIndex:
         """Sort points into strips."""
         _, bottom, _, top = condition.boxes(np.zeros((1, 4))).bounds[0]
-        strips = PointStrips.of(points, float(top / 2 - bottom / 2))
+        strips = PointStrips.from_points(points, float(top / 2 - bottom / 2))
         points = points.take(strips.order)
         return PointIndex(condition, strips, points, condition.metric.places(points))
 

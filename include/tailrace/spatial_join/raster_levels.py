@@ -81,7 +81,7 @@ class _Builder:
         self._index = index
         self._frame = frame
         self._row = edges.row
-        self._edges = UnitEdges.of(edges, frame)
+        self._edges = UnitEdges.from_edges(edges, frame)
         rows, bounds = edges.envelopes(edges.row)
         self._envelopes = np.zeros((len(index.shapes), 4))
         self._envelopes[rows] = np.column_stack([frame.units(side % 2, bounds[:, side]) for side in range(4)])

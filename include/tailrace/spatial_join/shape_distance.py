@@ -66,10 +66,10 @@ def _edges_of(geometries: Geometries) -> tuple[Edges, Ints]:
     Candidates repeat geometries.
     """
     if isinstance(geometries, Points):
-        return Edges.of(geometries), np.arange(len(geometries))
+        return Edges.from_geometries(geometries), np.arange(len(geometries))
     identity = np.fromiter(map(id, geometries.shapes), np.int64, len(geometries))
     _, index, of_row = np.unique(identity, return_index=True, return_inverse=True)
-    return Edges.of(Shaped(geometries.shapes[index])), of_row
+    return Edges.from_geometries(Shaped(geometries.shapes[index])), of_row
 
 
 @dataclass(frozen=True, eq=False)

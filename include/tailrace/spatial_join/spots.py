@@ -31,7 +31,7 @@ class Spots(NamedTuple):
     of_pair: Ints
 
     @staticmethod
-    def of(
+    def from_pairs(
         grid: Grid, condition: Condition, left: Geometries, right: Geometries, pairs: Pairs, right_ids: pa.Array
     ) -> Spots:
         """Return the spots of the reference points of pairs.

@@ -116,7 +116,10 @@ class StreamJoin:
         geometry = self.inputs[1 - new]
         owner = (new, geometry, self.condition, task_slot and task_slot.task)
         return INDEXES.indexes(
-            owner, chunks, near, lambda chunk: LocalIndex.of(geometry.geometries(chunk.rows), self.condition)
+            owner,
+            chunks,
+            near,
+            lambda chunk: LocalIndex.from_geometries(geometry.geometries(chunk.rows), self.condition),
         )
 
     def next_plan(
@@ -144,7 +147,7 @@ class StreamJoin:
             pairs = nested_loops(one, two, self.condition, times)
         loads: dict[str, Floats] = {}
         if self.grid is not None and task_slot is not None and task_slot.tasks > 1:
-            spots = Spots.of(self.grid, self.condition, one, two, pairs, rows[1].column("id"))
+            spots = Spots.from_pairs(self.grid, self.condition, one, two, pairs, rows[1].column("id"))
             plan_version = np.minimum(*(_plans(side, mine) for side, mine in zip(rows, pairs, strict=True)))
             owned = ByCell(self.grid, self.boxes).owned(spots.position, spots.of_pair, plan_version, task_slot)
             pairs, loads = pairs.take(owned), spots.loads(owned)

@@ -73,7 +73,7 @@ class PointStrips:
     keys: Ints
 
     @staticmethod
-    def of(points: Points, height: float) -> PointStrips:
+    def from_points(points: Points, height: float) -> PointStrips:
         """Sort points into strips."""
         by_x = np.argsort(points.x)
         strips, strip = np.unique(_strip(points.y, height)[by_x], return_inverse=True)

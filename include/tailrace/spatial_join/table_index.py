@@ -50,7 +50,7 @@ class TableIndex:
     rest_of: Mask | None
 
     @staticmethod
-    def of(shapes: Shapes, relation: str, how: How = "raster") -> TableIndex:
+    def from_shapes(shapes: Shapes, relation: str, how: How = "raster") -> TableIndex:
         """Index the rows of a table for a relation of a stream's geometries to them.
 
         Parameters
@@ -131,7 +131,7 @@ def _related(relation: str) -> Condition:
 
 
 def _by_envelopes(shapes: Shapes, condition: Condition) -> LocalIndex:
-    return LocalIndex.of(geometries_of(shapes), condition)
+    return LocalIndex.from_geometries(geometries_of(shapes), condition)
 
 
 def _rest(pairs: Pairs, left: Geometries, rows: Mask) -> Pairs:

@@ -183,10 +183,10 @@ def _indexed(lookup: TableLookup, version: Location) -> IndexedTable:
 def _indexed_search(shapes: Shapes, condition: Condition) -> TableSearch:
     """Return the fastest search; disjoint rows within a distance are found by the search that joins of streams use."""
     if condition.limit is None:
-        return TableIndex.of(shapes, condition.relation)
+        return TableIndex.from_shapes(shapes, condition.relation)
     if condition.relation == DWITHIN:
         return RowSearch.of_shapes(shapes, condition)
-    return LocalIndex.of(geometries_of(shapes), condition)
+    return LocalIndex.from_geometries(geometries_of(shapes), condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class _NestedLoops:
     condition: Condition
 
     @staticmethod
-    def of(shapes: Shapes, condition: Condition) -> TableSearch:
+    def from_shapes(shapes: Shapes, condition: Condition) -> TableSearch:
         return _NestedLoops(geometries_of(shapes), condition)
 
     def matches(self, left: Geometries) -> Pairs:
@@ -204,6 +204,6 @@ class _NestedLoops:
 
 _SEARCHES: dict[str, Callable[[Shapes, Condition], TableSearch]] = {
     "indexed": _indexed_search,
-    "native": _NestedLoops.of,
-    "external": ExternalSearch.of,
+    "native": _NestedLoops.from_shapes,
+    "external": ExternalSearch.from_shapes,
 }

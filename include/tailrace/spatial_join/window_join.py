@@ -50,10 +50,10 @@ class SpatialWindowJoin(JoinedStreams):
         return ByPairInWindow(self.sliding)
 
     def start(self) -> WindowPairState:
-        return WindowPairState.of({})
+        return WindowPairState.from_chunks({})
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> WindowPairState:
-        return WindowPairState.of(chunks)
+        return WindowPairState.from_chunks(chunks)
 
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side that share a window."""
@@ -70,7 +70,7 @@ class SpatialWindowJoin(JoinedStreams):
         waiting = [chunk.rows for state in states for chunk in state.pairs.chunks]
         mine = [rows.filter(pa.array(task_of(rows.column("left_id"), slot.tasks) == slot.task)) for rows in waiting]
         sides: WindowPairState = super().moved(states, slot)
-        return replace(sides, pairs=ChunkedRows.of(mine, None, window_join.FIRST_END))
+        return replace(sides, pairs=ChunkedRows.from_parts(mine, None, window_join.FIRST_END))
 
     def _answers(
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]

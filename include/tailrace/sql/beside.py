@@ -35,7 +35,7 @@ class Beside:
     declaration: Mapping[str, Any]
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> Beside:
+    def from_fields(fields: Mapping[str, Any]) -> Beside:
         """Read the fields.
 
         Raises

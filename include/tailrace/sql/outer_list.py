@@ -48,7 +48,7 @@ class InnerList:
     tables: frozenset[str]
 
     @staticmethod
-    def of(items: list[Item], rank: Item, keys: Collection[str], tables: Collection[str]) -> InnerList:
+    def from_items(items: list[Item], rank: Item, keys: Collection[str], tables: Collection[str]) -> InnerList:
         """Build the list, one item of which is the rank.
 
         Raises

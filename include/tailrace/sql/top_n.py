@@ -99,7 +99,9 @@ def top_n_of(outer: Clauses, inner: Clauses, end: TokenSpan) -> TopN:
             raise order[1].error("ties in descending order", "the id, ascending, by which ties are ordered")
     sources = [source_of(clauses.source) for clauses in (outer, inner)]
     tables = {name for source in sources for name in (source.alias, source.stream.name) if name is not None}
-    listed = InnerList.of(inner.items, number, [group.name for group in groups if group.name is not None], tables)
+    listed = InnerList.from_items(
+        inner.items, number, [group.name for group in groups if group.name is not None], tables
+    )
     items = listed.shown(outer.items)
     shown = tuple(filter(None, (item.alias_name or item.value.name for item in items)))
     items += listed.rest(items)

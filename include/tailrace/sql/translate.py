@@ -78,7 +78,7 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     """
     named, select = named_selects(without_qualifiers(tokenize(sql)))
     clauses, end = clauses_of(select), select[len(select) :]
-    beside = Beside.of(fields)
+    beside = Beside.from_fields(fields)
     source, named = top_n_among(source_of(clauses.source), named)
     inner = None if source.subquery is None else clauses_of(source.subquery)
     if inner is None or (clauses.group and not is_top_n(inner)):

@@ -43,7 +43,7 @@ class AnswerRange:
     end: int = AFTER_ALL
     key: str | None = None
 
-    def of(self, query: Query) -> AnswerRange:
+    def for_query(self, query: Query) -> AnswerRange:
         """Return the range with its key in the form of the query's tables.
 
         An empty range and an impossible key are refused.

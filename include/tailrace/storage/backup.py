@@ -148,7 +148,7 @@ class _Copy:
         in_all = {name: min(batch, batches.get("metrics", -1)) for name, batch in batches.items()}
         write_note(self.target, {name: batch for name, batch in in_all.items() if batch >= 0})
         file = on_disk(path_of(self.target))
-        self.files[str(file.relative_to(on_disk(self.target.home)))] = FileRecord.of(file)
+        self.files[str(file.relative_to(on_disk(self.target.home)))] = FileRecord.from_file(file)
 
     def _take_table(self, name: str) -> int:
         """Copy a version of a table; return its last batch, −1 where it has none."""

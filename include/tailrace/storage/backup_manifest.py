@@ -27,7 +27,7 @@ class FileRecord(NamedTuple):
     sha256: str
 
     @staticmethod
-    def of(file: Path) -> FileRecord:
+    def from_file(file: Path) -> FileRecord:
         with file.open("rb") as content:
             return FileRecord(file.stat().st_size, hashlib.file_digest(content, "sha256").hexdigest())
 

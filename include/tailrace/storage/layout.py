@@ -38,7 +38,7 @@ class Layout:
     checkpoint_name: str = "checkpoint"
 
     @staticmethod
-    def of(warehouse: Warehouse, query: str) -> Layout:
+    def for_query(warehouse: Warehouse, query: str) -> Layout:
         return Layout(location_of(warehouse) / query)
 
     @property

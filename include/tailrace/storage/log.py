@@ -144,10 +144,10 @@ class Log:
         there = tables.schema("segments").names
         columns = [*_SEGMENT_COLUMNS, *(name for name in _OPTIONAL_COLUMNS if name in there)]
         stream = with_known_versions(stream, tables, before)
-        return Log.of(stream, before, tables.read("segments", columns, mine))
+        return Log.from_segments(stream, before, tables.read("segments", columns, mine))
 
     @staticmethod
-    def of(stream: StreamReader, before: int, segments: pa.Table) -> Log:
+    def from_segments(stream: StreamReader, before: int, segments: pa.Table) -> Log:
         """Build the log from rows of the table `segments`.
 
         Segments that history has nothing of are left out, and those whose `before_end`, the end of the newest tick when

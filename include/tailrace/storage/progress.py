@@ -39,7 +39,7 @@ def read_progress(layout: Layout, opened: Tables | None = None) -> Progress | No
     last = tables.greatest("metrics", "batch")
     if last is None:
         return Progress(0, EARLIEST_MS, False)
-    return Progress.of(tables.read("metrics", _COLUMNS, ds.field("batch") == last).to_pylist())
+    return Progress.from_metrics(tables.read("metrics", _COLUMNS, ds.field("batch") == last).to_pylist())
 
 
 def frontier_at(layout: Layout, until_ms: int) -> int:

@@ -26,7 +26,7 @@ def restore(backup: Path, warehouse: Warehouse) -> BackupManifest:
         When a file of the backup is lost or damaged; nothing is restored then.
     """
     manifest = BackupManifest.read(backup)
-    home = on_disk(Layout.of(warehouse, manifest.query).home)
+    home = on_disk(Layout.for_query(warehouse, manifest.query).home)
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         remedy = f"another warehouse; or {moving_away(home, 'old')}, first"
         raise refuse(str(home), "the warehouse has this query already", remedy)

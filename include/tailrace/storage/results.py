@@ -194,7 +194,7 @@ def kind_of_stream(query: Query, layout: Layout, manifest: CheckpointManifest) -
     Without these types no expression over answers can be bound, and the types of answers are not known.
     """
     query = query.fixed_by(manifest.structure)
-    return Pipeline.of(query, manifest.types, layout.histories(query.streams)).kind
+    return Pipeline.from_query(query, manifest.types, layout.histories(query.streams)).kind
 
 
 def read_answers(
@@ -216,8 +216,8 @@ def read_answers(
     Damaged
         When a table, or a file of it, is lost.
     """
-    part = part.of(query)
-    layout = Layout.of(warehouse, query.name)
+    part = part.for_query(query)
+    layout = Layout.for_query(warehouse, query.name)
     kind, tables = kind_of_stream(query, layout, require_begun(layout, query)), Tables(layout)
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun

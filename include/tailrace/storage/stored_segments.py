@@ -66,7 +66,7 @@ class StoredSegments:
     version: int
 
     @staticmethod
-    def of(
+    def open(
         tables: Tables,
         history: str,
         count: int,

@@ -32,10 +32,10 @@ class TableSnapshot:
     def read(layout: Layout, name: str) -> TableSnapshot:
         """Read the snapshot of a table; it has no rows where the table does not exist yet."""
         tables = Tables(layout)
-        return TableSnapshot.of(tables.open(name)) if tables.has(name) else TableSnapshot(0, None)
+        return TableSnapshot.from_table(tables.open(name)) if tables.has(name) else TableSnapshot(0, None)
 
     @staticmethod
-    def of(table: DeltaTable) -> TableSnapshot:
+    def from_table(table: DeltaTable) -> TableSnapshot:
         """Return the snapshot of an opened table, at its version."""
         files = pa.table(table.get_add_actions(flatten=True))
         rows = int(pc.sum(files["num_records"]).as_py() or 0) if files.num_rows else 0

@@ -61,7 +61,7 @@ def run(
     Refused
         When the source does not fit, or the checkpoint is in use or belongs to another query.
     """
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     reporter: StatusReporter | None = None
 
     def report_progress() -> None:
@@ -69,7 +69,7 @@ def run(
             reporter.report_alive()
 
     def open_sources(manifest: CheckpointManifest | None) -> OpenSources:
-        return OpenSources.of(query, layout, manifest, options.live, report_progress)
+        return OpenSources.open(query, layout, manifest, options.live, report_progress)
 
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: options.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
@@ -100,14 +100,14 @@ def run(
         if manifest is None:
             query = require_bins(query)
         types = first_types(sources.feeds, tables) if manifest is None else manifest.types
-        check_places(layout, query, Pipeline.of(query, types, layout.histories(query.streams)).kind)
+        check_places(layout, query, Pipeline.from_query(query, types, layout.histories(query.streams)).kind)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, tables)
         reporter.activity = activity  # of a new stream only now, as a refused one writes nothing
         query = query.fixed_by(manifest.structure)
         pipeline = pipeline_of(query, layout, manifest)
         writer = EntryWriter(Journal(layout.journal), require_held)
         feedback = Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from)
-        task_number = TaskNumber.of(query, layout, manifest, require_held, options.live)
+        task_number = TaskNumber.from_query(query, layout, manifest, require_held, options.live)
         planner = _planner(query, layout, writer, sources, tables, feedback, options, task_number)
         return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
 
@@ -117,7 +117,7 @@ def _require_fit(query: Query, layout: Layout, sources: OpenSources, tables: Seq
     if sources.have_types:
         require_types(query, sources.types, types_by_subject(tables))
         types = first_types(sources.feeds, tables)
-        check_places(layout, query, Pipeline.of(query, types, layout.histories(query.streams)).kind)
+        check_places(layout, query, Pipeline.from_query(query, types, layout.histories(query.streams)).kind)
 
 
 def _planner(
@@ -169,13 +169,13 @@ def _run_batches(
             reporter.report("ended" if planner.ended else "drained")
         return 0
     require_held = planner.writer.require_held
-    tables = StreamTables.of(layout, pipeline, manifest.id)
+    tables = StreamTables.open(layout, pipeline, manifest.id)
     require_held()
     tables.create()
     require_held()  # it deletes unnamed files, which another driver may be about to name
     sweep(layout, planner.journal, tables.staged, committed)
     begin_topic(layout, query, pipeline.kind, manifest.id)
-    topic = AnswerTopic.of(query, pipeline.kind.answers.row_identity, layout)
+    topic = AnswerTopic.from_query(query, pipeline.kind.answers.row_identity, layout)
     sink = Sink(tables, topic, require_held)
     with noting_written(layout), open_executor(pipeline, TaskStates(layout.states)) as executor:
         in_between = deliveries if planner.options.live else ()

@@ -120,7 +120,7 @@ class Delivery:
         try:
             self.place.deliver(WAIT_S)
         except Exception as error:
-            reason = str(error) if isinstance(error, Refused) else Failure.of(error).reason
+            reason = str(error) if isinstance(error, Refused) else Failure.classify(error).reason
             self.reporter.report_problem(self.place.name, reason)
             raise self.place.failure(reason) from error
         self.reporter.delivered(self.place.name, committed)
@@ -151,7 +151,7 @@ class Delivery:
         except BaseException as error:  # also a panic of Delta's library: the stream continues
             self._busy_since_s = None
             self.retries.fail()
-            self._report(self.place.name, f"{Failure.of(error).reason}; it is tried again")
+            self._report(self.place.name, f"{Failure.classify(error).reason}; it is tried again")
         else:
             self._delivered, self._busy_since_s = batches, None
             self._lacks_since_s = began_s  # answers committed meanwhile are missing there

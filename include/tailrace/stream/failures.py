@@ -46,7 +46,7 @@ class Failure:
     reason: str
 
     @staticmethod
-    def of(error: BaseException) -> Failure:
+    def classify(error: BaseException) -> Failure:
         """Classify an exception of the sink or of Spark: determine its kind and its one-line reason."""
         text, reason = _text(error), _reason(error)
         python = "Traceback" in text

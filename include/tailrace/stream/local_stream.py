@@ -32,7 +32,7 @@ def run(
 
 def rebuild(query: Query, warehouse: Warehouse, file: Path, on_batch: OnBatch | None = None) -> Rebuild | None:
     """Rebuild a query's stream in this process, see `stream.rebuild.rebuild`."""
-    return rebuild_on(query, Layout.of(warehouse, query.name), file, on_batch, open_executor)
+    return rebuild_on(query, Layout.for_query(warehouse, query.name), file, on_batch, open_executor)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class OpenSources:
     segments: Segments
 
     @classmethod
-    def of(
+    def open(
         cls,
         query: Query,
         layout: Layout,
@@ -114,7 +114,7 @@ def first_types(feeds: Mapping[str, Feed], tables: Sequence[TableVersions]) -> d
 
 def pipeline_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
     """Return the pipeline of a stream, which reads as the checkpoint's manifest says, and writes into the warehouse."""
-    pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams), layout.chunks)
     tasks = manifest.first_tasks if query.tasks else 0
     pipeline = replace(pipeline, tasks=tasks, plans_from=manifest.plans_from, table_versions=layout.table_versions)
     if query.table is None:

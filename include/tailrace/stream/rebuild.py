@@ -98,7 +98,7 @@ def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: Open
         When a drain was requested before the last one.
     """
     tables, states = (
-        StreamTables.of(planned.built, planned.pipeline, planned.manifest.id),
+        StreamTables.open(planned.built, planned.pipeline, planned.manifest.id),
         TaskStates(planned.built.states),
     )
     tables.create()
@@ -148,7 +148,7 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
     tables = {subject: table_types(manifest.types[subject]) for subject in query.tables}
     require_types(query, {name: manifest.types[name] for name in query.streams}, tables)
-    pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), built.chunks)
+    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams), built.chunks)
     histories = [reader.history.name for reader in pipeline.readers if reader.history is not None]
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
     count, merges_until = _with_segments(in_tables), min(in_tables.values())
@@ -183,7 +183,7 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     )
     columns = {name: each.named() for name, each in columns_of(query).items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
-    pipeline = Pipeline.of(query, types, built.histories(query.streams), built.chunks)
+    pipeline = Pipeline.from_query(query, types, built.histories(query.streams), built.chunks)
     entries = restated(query, entries_of(journal, planned))
     replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
     segments = journal[count - 1].position.segments if count else 0

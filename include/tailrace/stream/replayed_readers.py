@@ -35,7 +35,7 @@ def with_stored_segments(
         parts = _stored_columns(reader, columns.get(reader.name, {}))
         history = histories[reader.name].name
         if count and parts is not None and tables.has(history):
-            stored = StoredSegments.of(tables, history, count, parts, reader.format)
+            stored = StoredSegments.open(tables, history, count, parts, reader.format)
             replayed.append(replace(reader, format=stored))
         else:
             replayed.append(reader)

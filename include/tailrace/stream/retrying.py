@@ -35,7 +35,7 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
         raise_if_interrupted()  # an extension may have made this error of it
         retries.fail()
         if not isinstance(error, Refused):
-            reporter.report_problem(DISK, Failure.of(error).reason)
+            reporter.report_problem(DISK, Failure.classify(error).reason)
         elif not isinstance(error, Unfit):
             reporter.report_problem(SOURCE, str(error))
         else:

@@ -183,7 +183,7 @@ class StreamRun:
         After a transient failure a live stream retries as long as it takes; a bounded one fails, as somebody waits for
         it. After a process that did not start in time, or was killed, both retry a few times.
         """
-        failure = Failure.of(error)
+        failure = Failure.classify(error)
         self.batch_retries.fail()
         self.process_failures = self.process_failures + 1 if failure.kind == "process" else 0
         if failure.kind == "checkpoint":

@@ -242,7 +242,7 @@ class StatusReporter:
             old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, tasks=tasks, **progress, **totals
         )
         json_log.write_event("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
-        return Progress.of(metrics)
+        return Progress.from_metrics(metrics)
 
     def _change(self, **changes: Any) -> None:
         """Change the status; a phase begins now, but an idle one after the last rows."""

@@ -45,7 +45,7 @@ class StreamTables:
     app: str
 
     @classmethod
-    def of(cls, layout: Layout, pipeline: Pipeline, app: str) -> Self:
+    def open(cls, layout: Layout, pipeline: Pipeline, app: str) -> Self:
         """Return the tables of the stream with this pipeline."""
         histories = history_schemas(pipeline.readers)
         all_schemas = schemas(pipeline.kind) | histories

@@ -56,7 +56,7 @@ class TaskNumber:
     policy: LoadPolicy | None = None
 
     @classmethod
-    def of(
+    def from_query(
         cls, query: Query, layout: Layout, manifest: CheckpointManifest, require_held: Callable[[], None], live: bool
     ) -> TaskNumber | None:
         """Return the number of a query's stream; None where it stays as the stream was begun."""

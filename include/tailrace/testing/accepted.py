@@ -86,7 +86,7 @@ def _computed(stream: StreamSection, rows: pa.Table, conditions: dict[str, str])
     columns = stream.columns | conditions
     if not columns and stream.where is None:
         return rows, [True] * rows.num_rows
-    projection = Projection.of(columns, stream.where)
+    projection = Projection.parse(columns, stream.where)
     projected = projection.over({name: rows.schema.field(name).type for name in projection.inputs}).run(rows)
     kept = projected.kept.tolist()
     for failure in projected.failures:

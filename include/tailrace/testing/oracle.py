@@ -185,7 +185,7 @@ def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> tupl
     if not (expressions.texts or expressions.having) or not rows:
         return rows, [True] * len(rows)
     table = pa.Table.from_pylist(rows)
-    projection = Projection.of(expressions.texts, None if expressions.having is None else expressions.having.text)
+    projection = Projection.parse(expressions.texts, None if expressions.having is None else expressions.having.text)
     types = {name: table.schema.field(name).type for name in projection.inputs}
     computed = projection.over(types).run(table)
     return list(computed.table.drop_columns([*expressions.hidden]).to_pylist()), computed.kept.tolist()

@@ -26,7 +26,7 @@ def waits(records: list[tuple[int, int]]) -> list[int]:
 @given(records)
 def test_the_slack_is_the_least_with_which_so_few_records_come_behind_the_frontier(records):
     event, arrival = (np.array(column, np.int64) for column in zip(*records, strict=True))
-    profile = DelayProfile.of(event, arrival)
+    profile = DelayProfile.measure(event, arrival)
     waited = waits(records)
     assert profile.wait.tolist() == waited
     for share in SHARES:
@@ -38,14 +38,14 @@ def test_the_slack_is_the_least_with_which_so_few_records_come_behind_the_fronti
 @given(records)
 def test_each_record_stands_in_one_bar(records):
     event, arrival = (np.array(column, np.int64) for column in zip(*records, strict=True))
-    lines = [*DelayProfile.of(event, arrival).lines()]
+    lines = [*DelayProfile.measure(event, arrival).lines()]
     bars = [line for line in lines if line.startswith("  ") and "median" not in line]
     assert sum(int(line.split()[-1].replace(",", "")) for line in bars) == len(records)
     assert "█" in "".join(bars)
 
 
 def test_without_arrival_times_the_order_of_the_file_counts():
-    profile = DelayProfile.of(np.array([5000, 1000, 6000]), None)
+    profile = DelayProfile.measure(np.array([5000, 1000, 6000]), None)
     assert profile.wait.tolist() == [0, 4000, 0]
     assert profile.delay is None
     assert "in order of the file" in "\n".join(profile.lines())

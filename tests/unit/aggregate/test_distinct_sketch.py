@@ -20,7 +20,7 @@ NO_TUPLES = pa.RecordBatch.from_pydict({})
 def merged(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """All rows of some parts, as one group."""
     columns = {name: np.concatenate([part[name] for part in parts]) for name in SKETCH.types}
-    _, rows = GroupedRows.of(np.zeros(len(columns[SKETCH.name]), np.int64))
+    _, rows = GroupedRows.from_codes(np.zeros(len(columns[SKETCH.name]), np.int64))
     return SKETCH.merge(rows, columns)
 
 
@@ -33,9 +33,9 @@ def merged(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 def test_the_bytes_follow_from_the_set_however_it_is_merged(sizes: list[int], repeats: int, order) -> None:
     parts = [np.arange(place * 2500, place * 2500 + size) for place, size in enumerate(sizes)] * repeats
     values = np.concatenate(parts)
-    at_once = merged([SKETCH.of(ValueColumn(pa.array(values)), NO_TUPLES)])
+    at_once = merged([SKETCH.lift(ValueColumn(pa.array(values)), NO_TUPLES)])
     order.shuffle(parts)
-    by_part = [merged([SKETCH.of(ValueColumn(pa.array(part)), NO_TUPLES)]) for part in parts if len(part)]
+    by_part = [merged([SKETCH.lift(ValueColumn(pa.array(part)), NO_TUPLES)]) for part in parts if len(part)]
     if not len(values):
         return
     again = merged(by_part)
@@ -56,4 +56,4 @@ def test_the_bytes_follow_from_the_set_however_it_is_merged(sizes: list[int], re
     ],
 )
 def test_equal_values_count_once_and_null_never(values: pa.Array, count: int) -> None:
-    assert SKETCH.counts(merged([SKETCH.of(ValueColumn(values), NO_TUPLES)])).tolist() == [count]
+    assert SKETCH.counts(merged([SKETCH.lift(ValueColumn(values), NO_TUPLES)])).tolist() == [count]

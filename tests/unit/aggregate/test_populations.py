@@ -56,7 +56,7 @@ def threshold(
         "value": pa.array([None if v is None else Decimal(v) for v in value]).cast(dtype),
         "holds": pa.array(holds),
     }
-    rows = model.sampled([None]).of(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
+    rows = model.sampled([None]).lift(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
     bounds = np.cumsum([0, *map(len, windows[:-1])])
     sums = {name: np.add.reduceat(rows[name], bounds).astype(float) for name in promised.sums}
     values = {name: rows[name][rows[has] == 1] for name, has in promised.values.items()}
@@ -83,14 +83,14 @@ def expected(function: str, windows: Windows, where: bool = False, column: bool 
     if function in ("median", "quantile"):
         tuples = np.array([float(len(window)) for window in values if window])
         sample = tuple(float(v) for window in values for v in window)
-        return promise.threshold(function, ERROR, risk, Population.of(tuples, tuples, tuples, sample), q)
+        return promise.threshold(function, ERROR, risk, Population.estimate(tuples, tuples, tuples, sample), q)
     if function == "avg":
         used = [window for window in values if window]
     else:
         numbers = [[0 if v is None else v for v in window] for window in taken]
         used = [[int(v is not None) for v in window] for window in taken] if function == "count" else numbers
     columns = ([len(w) for w in used], [sum(w) for w in used], [sum(v * v for v in w) for w in used])
-    population = Population.of(*(np.array(each, float) for each in columns))
+    population = Population.estimate(*(np.array(each, float) for each in columns))
     is_whole = function == "count" and all(v for window in used for v in window)
     return promise.threshold(function, ERROR, risk, population, of_part=function in ("sum", "count") and not is_whole)
 
@@ -140,7 +140,7 @@ def test_a_promise_over_some_tuples_is_kept_at_the_threshold_and_broken_well_bel
     values = rng.exponential(10, (3000, tuples)) * (rng.random((3000, tuples)) < 0.6)
     numbers = values if function == "sum" else (values > 0).astype(float)
     sums = np.full(3000, float(tuples)), numbers.sum(axis=1), (numbers**2).sum(axis=1)
-    share = promise.threshold(function, ERROR, RISK, Population.of(*sums), of_part=True)
+    share = promise.threshold(function, ERROR, RISK, Population.estimate(*sums), of_part=True)
     missing = int((1 - share) * tuples)
     assert missing > 0
 

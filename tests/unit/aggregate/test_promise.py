@@ -102,7 +102,7 @@ def test_rank_errors_against_all_choices_of_the_missing(n, m, q):
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.3, 0.03])
 def test_the_bound_on_rank_errors_covers_fewer_missing_tuples(q):
-    side = Side.of(np.sort(EXPONENTIAL), q, 0.1, 150)
+    side = Side.from_sample(np.sort(EXPONENTIAL), q, 0.1, 150)
     assert side.chance.sum() == pytest.approx(1, abs=1e-9)
     off = [side.off(m) for m in range(150)]
     assert all(side.worst(m) >= 0.95 * max(off[1 : m + 1]) for m in range(1, 150))
@@ -193,11 +193,11 @@ def test_functions_without_a_threshold_are_named_with_the_reason():
 def test_a_count_of_some_tuples_is_the_sum_of_ones_and_zeros(error, risk):
     tuples = np.full(4, 500.0)
     ones = np.array([300.0, 310.0, 290.0, 305.0])
-    of_some = Population.of(tuples, ones, ones)
+    of_some = Population.estimate(tuples, ones, ones)
     of_part = promise.threshold("count", error, risk, of_some, of_part=True)
     assert of_part == threshold("sum", error, risk, of_some)
     assert of_part > threshold("count", error, risk, of_some)
-    of_all = promise.threshold("count", error, risk, Population.of(*[tuples] * 3), of_part=True)
+    of_all = promise.threshold("count", error, risk, Population.estimate(*[tuples] * 3), of_part=True)
     assert of_all == pytest.approx(threshold("count", error, risk, of_some), abs=1e-4)
 
 
@@ -209,22 +209,24 @@ def test_any_other_promise_can_be_kept(function):
 
 def test_a_population_is_estimated_from_windows():
     #  values 1 3 │ 2 2 2 2      σ 1 at mean 2 │ σ 0
-    population = Population.of(np.array([2.0, 4.0]), np.array([4.0, 8.0]), np.array([10.0, 16.0]))
+    population = Population.estimate(np.array([2.0, 4.0]), np.array([4.0, 8.0]), np.array([10.0, 16.0]))
     assert population.tuples == pytest.approx(1 / ((1 / 2 + 1 / 4) / 2))
     assert population.variation == pytest.approx(np.sqrt(1 / 4 / 2))
-    negative = Population.of(np.array([2.0]), np.array([-4.0]), np.array([10.0]))
+    negative = Population.estimate(np.array([2.0]), np.array([-4.0]), np.array([10.0]))
     assert negative.variation == pytest.approx(1 / 2)
 
 
 def test_a_sum_of_zero_is_measured_against_1():
-    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([0.0])).variation == 0
-    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([18.0])).variation == pytest.approx(
+    assert Population.estimate(np.array([2.0]), np.array([0.0]), np.array([0.0])).variation == 0
+    assert Population.estimate(np.array([2.0]), np.array([0.0]), np.array([18.0])).variation == pytest.approx(
         6
     )  # n σ, relative to 1
 
 
 def test_values_that_overflow_give_a_threshold_and_no_error():
-    population = Population.of(np.array([3.0]), np.array([1e200]), np.array([inf]), (1.0, 2.0, 1e300, -1e308, 1.7e308))
+    population = Population.estimate(
+        np.array([3.0]), np.array([1e200]), np.array([inf]), (1.0, 2.0, 1e300, -1e308, 1.7e308)
+    )
     assert population.variation == inf
     assert {threshold(name, 0.1, 0.1, population) for name in ("sum", "avg")} == {1.0}
     known = Population(1000, 1.0, population.sample)

@@ -102,7 +102,7 @@ def required(
     columns = {"event_time": times, "arrival_time": times, "id": pa.array([str(i) for i in range(count)])}
     columns |= {"holds": pa.array(holds, pa.bool_()), **dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * count))}
     columns["value"] = pa.array([None if each is None else Decimal(each) for each in value]).cast(dtype)
-    single = model.sampled([None]).of(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
+    single = model.sampled([None]).lift(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
     promised, code = model.promised(of), np.array([windows.index(each) for each in window])
     assert {*promised.columns} <= {*single}
     return promised.required_slack(error, code, np.array(need, np.int64), single).tolist()

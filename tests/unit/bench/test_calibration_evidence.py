@@ -55,7 +55,7 @@ class Exact:
     def measure(self, durations: np.ndarray) -> Measurement:
         quality = np.where(durations >= self.least_ms, 1.0, 0.5)[:, None] * np.ones(2)
         ends = np.array([SIZE_MS, 2 * SIZE_MS])
-        windows, overlap = Sliding(SIZE_MS, SLIDE_MS), LossOverlap.of(np.array([0]))
+        windows, overlap = Sliding(SIZE_MS, SLIDE_MS), LossOverlap.from_delays(np.array([0]))
         return Measurement(Accuracies(windows, durations, ends, quality, overlap), 100_000)
 
 
@@ -80,7 +80,7 @@ def test_each_way_of_calibrating_is_timed_beside_the_same_one_twice():
 
 def test_a_law_has_the_figures_of_its_estimates():
     law = Delayed(6_000, keys=5)
-    truth = two_scales.Truth.of(law, windows=300)
+    truth = two_scales.Truth.compute(law, windows=300)
     row = two_scales.row("5 keys", truth, two_scales.estimates(law, range(2), truth.k_ms, windows=300))
     assert row["seeds"] == 2
     assert row["5 % of K s"] <= row["95 % of K s"]

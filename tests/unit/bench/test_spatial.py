@@ -147,7 +147,7 @@ def test_an_engine_that_is_not_installed_takes_no_part(monkeypatch):
     def missing(shapes, condition):
         raise refuse("method: external", "DuckDB is not installed", "the extra")
 
-    monkeypatch.setattr(table.ExternalSearch, "of", missing)
+    monkeypatch.setattr(table.ExternalSearch, "from_shapes", missing)
     told: list[str] = []
     rows, _ = table.by_method(100, 1, told.append)
     assert [row["method"] for row in rows] == ["raster", "edges", "rtree", "native"]

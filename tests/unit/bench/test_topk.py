@@ -30,7 +30,7 @@ EVERY_MS = 60_000
 
 @pytest.fixture(scope="module")
 def stream() -> RecordedStream:
-    return RecordedStream.of(query(ADAPTIVE), generate_stream(6_000, 900, 20, 3))
+    return RecordedStream.read(query(ADAPTIVE), generate_stream(6_000, 900, 20, 3))
 
 
 def test_a_calibration_sees_only_tuples_that_have_arrived(stream):

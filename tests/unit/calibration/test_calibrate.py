@@ -68,7 +68,7 @@ def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrate
 
 def test_the_proposals_hold_the_evidence(calibrated_stream):
     query, warehouse, reports = calibrated_stream
-    rows = Tables(Layout.of(warehouse, query.name)).read("proposals").sort_by("made_at").to_pylist()
+    rows = Tables(Layout.for_query(warehouse, query.name)).read("proposals").sort_by("made_at").to_pylist()
     assert len(rows) == len(reports)
     for row, report in zip(rows, reports, strict=True):
         assert row["declared"] == query.policy.model_dump_json()
@@ -83,7 +83,7 @@ def test_the_proposals_hold_the_evidence(calibrated_stream):
 
 def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_of_the_facts(calibrated_stream):
     query, warehouse, reports = calibrated_stream
-    facts = Tables(Layout.of(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
+    facts = Tables(Layout.for_query(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
     k = [CacheDuration.model_validate_json(fact["value"]).k_ms for fact in facts]
     assert k[0] == 3000
     assert set(k) <= {3000} | {one.next_interval.k_ms for one in reports}
@@ -112,11 +112,11 @@ def test_the_last_k_keeps_the_accuracy(calibrated_stream):
 
 def test_a_dry_run_reports_the_same_and_writes_nothing(calibrated_stream):
     query, warehouse, reports = calibrated_stream
-    before = Tables(Layout.of(warehouse, query.name)).read("proposals")
+    before = Tables(Layout.for_query(warehouse, query.name)).read("proposals")
     report = calibrate(query, warehouse, dry_run=True)
     assert report.interval == reports[-1].next_interval
     assert report.proposed is False
-    assert Tables(Layout.of(warehouse, query.name)).read("proposals") == before
+    assert Tables(Layout.for_query(warehouse, query.name)).read("proposals") == before
 
 
 def test_the_search_receives_the_standard_errors_and_the_longest_delay(calibrated_stream, monkeypatch):
@@ -196,7 +196,10 @@ def test_a_query_that_does_not_fit_its_checkpoint_is_refused(constant_stream):
 
 def test_there_is_one_calibration_at_a_time(calibrated_stream):
     query, warehouse, _ = calibrated_stream
-    with Layout.of(warehouse, query.name).lock("calibration"), pytest.raises(Busy, match="calibrates this query"):
+    with (
+        Layout.for_query(warehouse, query.name).lock("calibration"),
+        pytest.raises(Busy, match="calibrates this query"),
+    ):
         calibrate(query, warehouse)
 
 
@@ -218,7 +221,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
     for file in (tmp_path / "in").iterdir():
         file.unlink()
     expected = calibrate(query, tmp_path / "wh", dry_run=True)
-    Tables(Layout.of(tmp_path / "wh", query.name)).compact(["history"])
+    Tables(Layout.for_query(tmp_path / "wh", query.name)).compact(["history"])
     assert calibrate(query, tmp_path / "wh", dry_run=True) == expected
     durable = make_query(tmp_path / "same", SETTINGS)
     write_files(tuples, tmp_path / "same", even(1800, 30))

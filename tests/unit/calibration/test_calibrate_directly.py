@@ -84,7 +84,7 @@ def test_a_dry_run_survives_json_and_is_proposed_as_it_is(rankings):
     unknown = replace(report, measurements=tuple(replace(each, error=math.inf) for each in report.measurements))
     assert report_of(to_json(unknown), "here") == unknown, "of few windows no error is known"
     accept(query, warehouse, report, "here")
-    (row,) = Tables(Layout.of(warehouse, query.name)).read("proposals").to_pylist()
+    (row,) = Tables(Layout.for_query(warehouse, query.name)).read("proposals").to_pylist()
     assert (row["k_ms"], row["evidence"]) == (report.next_interval.k_ms, report.evidence)
     again = calibrate(query, warehouse)
     assert again.next_interval == report.next_interval, "it does not depend on an earlier proposal"

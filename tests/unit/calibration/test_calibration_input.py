@@ -27,7 +27,7 @@ CUTS = even(1500, 30)[1:-1]
 
 def recent(desk: MemoryTables, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
     history = LoggedHistory(
-        desk.pipeline.readers[0], Log.of(desk.pipeline.readers[0], before, desk.segments), **options
+        desk.pipeline.readers[0], Log.from_segments(desk.pipeline.readers[0], before, desk.segments), **options
     )
     return RecentWindows(desk.pipeline.kind, history, n, accuracy)
 
@@ -87,7 +87,7 @@ def test_a_tuple_ahead_of_its_arrival_counts_for_t_max_as_in_the_stream():
     tuples = [item._replace(event_time=item.event_time + 3_000_000) if item is ahead else item for item in TUPLES]
     desk = MemoryTables(tuples, query, CUTS)
     reader = desk.pipeline.readers[0]
-    of_all = LoggedHistory(reader, Log.of(reader, 1 << 60, desk.segments)).since(0)
+    of_all = LoggedHistory(reader, Log.from_segments(reader, 1 << 60, desk.segments)).since(0)
     assert [*zip(of_all.course.tick.tolist(), of_all.course.t_max.tolist(), strict=True)] == [
         (line.tick, line.t_max) for line in stream(tuples, query).trace
     ]

@@ -54,7 +54,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
 
     live(query, tmp_path / "wh", each, RunOptions(STRETCH, pace_ms=100, live=True), run)
 
-    assert Status.read(Layout.of(tmp_path / "wh", "readings")).state == "drained"
+    assert Status.read(Layout.for_query(tmp_path / "wh", "readings")).state == "drained"
     facts = sorted(rows_of(tmp_path / "wh", "facts")["facts"], key=lambda row: row["version"])
     waits = [ms(parse_duration(json.loads(row["value"])["initial"])) for row in facts]
     found = [report.next_interval.k_ms for report in reports]

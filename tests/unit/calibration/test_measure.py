@@ -42,7 +42,7 @@ def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, Event
         "tick": pa.array(tick),
         "value": pa.array([item.value for item in tuples], pa.float64()),
     }
-    return pa.RecordBatch.from_pydict(content), EventTimeCourse.of(tick, event)
+    return pa.RecordBatch.from_pydict(content), EventTimeCourse.from_tuples(tick, event)
 
 
 def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
@@ -117,18 +117,18 @@ def test_the_last_n_windows_with_tuples_are_measured():
 def test_the_course_of_t_max_does_not_depend_on_the_order_of_rows():
     order = np.array([3, 1, 0, 4, 2])
     tick, event = np.array([1, 1, 2, 5, 5])[order], np.array([10, 30, 20, 25, 50])[order]
-    course = EventTimeCourse.of(tick, event)
+    course = EventTimeCourse.from_tuples(tick, event)
     assert (course.tick.tolist(), course.t_max.tolist()) == ([1, 2, 5], [30, 30, 50])
     assert sorted(course.delays(tick, event).tolist()) == [0, 0, 10, 20, 25]
     assert course.last == 50
-    empty = EventTimeCourse.of(tick[:0], event[:0])
+    empty = EventTimeCourse.from_tuples(tick[:0], event[:0])
     assert (empty.tick.tolist(), empty.last) == ([], BEFORE_ALL)
 
 
 def test_the_standard_error_is_that_of_blocks_of_windows():
     """Of disjoint windows, too few for longer blocks, it is that of the mean of independent values."""
     ends, quality, windows = [100, 200, 300, 400], [1.0, 0.8, 1.0, 0.8], Sliding(100, 100)
-    overlap = LossOverlap.of(np.array([0, 0, 500]))
+    overlap = LossOverlap.from_delays(np.array([0, 0, 500]))
     apart = Accuracies(windows, np.array([0]), np.array(ends), np.array([quality]), overlap)
     assert apart.accuracy.tolist() == pytest.approx([0.9])
     assert apart.error.tolist() == pytest.approx([np.std(quality, ddof=1) / 2])

@@ -47,7 +47,7 @@ class MemoryHistory:
     def since(self, low: int) -> RecentTuples:
         items = [item for item in self.items if item.event_time >= low]
         event, tick = (np.array(column, np.int64) for column in ([i.event_time for i in items], ticks(items)))
-        course = EventTimeCourse.of(tick, event)
+        course = EventTimeCourse.from_tuples(tick, event)
         columns = {
             "event_time": event,
             EVENT_US: np.zeros(len(event), np.int64),

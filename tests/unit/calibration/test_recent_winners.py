@@ -104,7 +104,7 @@ def test_k_of_thirty_windows_is_within_a_quarter():
 
 
 def test_winners_that_come_late_get_a_longer_wait():
-    truth = two_scales.Truth.of(law(0.2, trend=0.5), 5_000)
+    truth = two_scales.Truth.compute(law(0.2, trend=0.5), 5_000)
     assert truth.k_ms > 2 * K_STAR_MS
     found = [k_of(law(0.2, trend=0.5), seed, 600) for seed in range(3)]
     assert all(truth.hit_rate(one.k_ms) >= 0.94 for one in found)
@@ -114,7 +114,7 @@ def test_winners_that_come_late_get_a_longer_wait():
 def test_winners_that_are_the_latest_determine_k_alone():
     """Almost ranked by delay: no ratio of hazards describes that."""
     one = k_of(law(0.95), 1, 900)
-    truth = two_scales.Truth.of(law(0.95), 5_000)
+    truth = two_scales.Truth.compute(law(0.95), 5_000)
     assert one.by_winners
     assert one.is_narrow
     assert one.windows >= 720

@@ -238,7 +238,7 @@ def simulate(band: float, seed: int, tau: float = 6.0, size: float = 60.0, slide
         quality = np.array(
             [(arrival[p] <= start + size + waits).mean(1) for start, p in zip(starts, parts, strict=True)]
         )
-        overlap = LossOverlap.of((1000 * (arrival - event)).astype(np.int64))
+        overlap = LossOverlap.from_delays((1000 * (arrival - event)).astype(np.int64))
         ends = (1000 * (starts + size)).astype(np.int64)
         windows = Sliding(int(1000 * size), int(1000 * slide))
         error = standard_errors(windows, search.durations(interval), ends, quality.T, overlap)

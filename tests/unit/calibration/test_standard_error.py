@@ -35,7 +35,7 @@ def reported(wait_ms: int, quality: np.ndarray, delays: np.ndarray) -> np.ndarra
     """The standard error that each run reports."""
     runs, n = quality.shape
     ends = SIZE + SLIDE * np.arange(n)
-    return standard_errors(WINDOWS, np.full(runs, wait_ms), ends, quality, LossOverlap.of(delays))
+    return standard_errors(WINDOWS, np.full(runs, wait_ms), ends, quality, LossOverlap.from_delays(delays))
 
 
 @pytest.mark.parametrize("n", [30, 120])
@@ -65,7 +65,9 @@ def test_the_overlap_is_the_share_of_losses_that_another_window_has_too():
     """Tuples of 1 s, 3 s, 8 s and 100 s that are lost without a wait: each age in its window is as frequent."""
     delays = np.array([3_000, 100_000, 1_000, 8_000])
     ages = np.arange(SIZE)
-    found = LossOverlap.of(delays).shares(np.array([0, 2_000, 200_000]), np.array([0, 2_500, 60_000, 70_000]), SIZE)
+    found = LossOverlap.from_delays(delays).shares(
+        np.array([0, 2_000, 200_000]), np.array([0, 2_500, 60_000, 70_000]), SIZE
+    )
     for wait, shares in zip((0, 2_000), found.tolist(), strict=False):
         is_lost = delays[:, None] > ages + wait
         for apart, share in zip((0, 2_500, 60_000, 70_000), shares, strict=True):
@@ -83,5 +85,7 @@ def test_windows_far_apart_count_as_independent():
     """Of windows between which there are gaps no loss is in two."""
     random = np.random.default_rng(8)
     quality, ends = 1 - random.random((2000, 40)), SIZE + 3 * SIZE * np.arange(40)
-    errors = standard_errors(WINDOWS, np.zeros(2000, np.int64), ends, quality, LossOverlap.of(np.full(3, 10**9)))
+    errors = standard_errors(
+        WINDOWS, np.zeros(2000, np.int64), ends, quality, LossOverlap.from_delays(np.full(3, 10**9))
+    )
     assert errors.mean() == pytest.approx(np.sqrt(1 / 12 / 40), rel=0.1)

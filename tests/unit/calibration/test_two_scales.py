@@ -28,7 +28,7 @@ AGES = st.lists(st.integers(1, 30), min_size=1, max_size=8)
 
 def level_of(delays: list[int], weights: list[int] | None = None) -> DelayLevel:
     weight = np.ones(len(delays)) if weights is None else np.array(weights, np.float64)
-    return DelayLevel.of(np.array(delays), weight, np.arange(len(delays)) % 3)
+    return DelayLevel.from_delays(np.array(delays), weight, np.arange(len(delays)) % 3)
 
 
 @drawn(40)
@@ -63,7 +63,7 @@ def test_the_loss_is_the_mean_survival_of_wait_plus_age(delays, ages, ratio, wai
     level = level_of(delays)
     steps = level.steps(np.array([ratio]))
     expected = [(sum(delay >= wait + age for delay in delays) / len(delays)) ** ratio for age in ages]
-    (loss,) = losses(level.delays, steps, Ages.of(np.array(ages), np.ones(len(ages))), np.array([wait]))[0]
+    (loss,) = losses(level.delays, steps, Ages.from_shares(np.array(ages), np.ones(len(ages))), np.array([wait]))[0]
     assert loss == pytest.approx(np.mean(expected), abs=1e-12)
     assert level.survival(np.array(ages) + wait) ** ratio == pytest.approx(expected)
 
@@ -71,7 +71,7 @@ def test_the_loss_is_the_mean_survival_of_wait_plus_age(delays, ages, ratio, wai
 @drawn(40)
 @given(DELAYS, AGES, st.sampled_from([0.0, 0.05, 0.3, 0.9]))
 def test_the_inversion_finds_the_shortest_wait(delays, ages, allowed):
-    level, of_ages = level_of(delays), Ages.of(np.array(ages), np.ones(len(ages)))
+    level, of_ages = level_of(delays), Ages.from_shares(np.array(ages), np.ones(len(ages)))
 
     def loss(wait: int) -> float:
         return sum(delay >= wait + age for delay in delays for age in ages) / (len(delays) * len(ages))
@@ -113,7 +113,7 @@ def test_the_keys_of_a_block_weigh_alike_and_so_do_blocks(rows):
 def test_a_level_of_many_delays_stays_small_and_understates_none():
     rng = np.random.default_rng(1)
     delay = np.append(rng.exponential(6_000, 100_000).astype(np.int64), YEARS_MS)
-    level = DelayLevel.of(delay, np.ones(len(delay)), np.arange(len(delay)) % 40)
+    level = DelayLevel.from_delays(delay, np.ones(len(delay)), np.arange(len(delay)) % 40)
     assert len(level.delays) <= 2_000
     assert level.blocks == 40
     for wait in (0, 10, 1_000, 6_000, 30_000, 60_000, YEARS_MS):

@@ -73,7 +73,7 @@ def test_the_accuracy_of_each_duration_and_the_proposed_k_are_printed(calibrate,
     output, _ = calibrate(file)
     assert f"; K = {k} proposed" in output
     declared = load(file).policy
-    assert Proposals(Layout.of(tmp_path / "wh", "readings")).newest(declared).settings == (
+    assert Proposals(Layout.for_query(tmp_path / "wh", "readings")).newest(declared).settings == (
         load(declare(tmp_path, policy="cache_duration", initial=k, durations=5)).policy.model_dump_json()
     )
 
@@ -120,7 +120,7 @@ def dry_run(measured, tmp_path):
 
 
 def proposals(file: Path) -> list[dict[str, object]]:
-    tables = Tables(Layout.of(file.parent / "wh", "readings"))
+    tables = Tables(Layout.for_query(file.parent / "wh", "readings"))
     return tables.read("proposals").to_pylist() if tables.has("proposals") else []
 
 

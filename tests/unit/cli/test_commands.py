@@ -415,7 +415,7 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
 @pytest.mark.parametrize(("command", "writer"), [("run", "stream"), ("rebuild", "correction")])
 def test_a_query_that_another_process_is_at_is_refused(tailrace, tmp_path, command, writer):
     file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
-    with Layout.of(tmp_path / "wh", "flights").lock(writer):
+    with Layout.for_query(tmp_path / "wh", "flights").lock(writer):
         output = tailrace(command, file, "--warehouse", tmp_path / "wh", code=2)
     assert "another process" in output.stderr
 
@@ -423,7 +423,7 @@ def test_a_query_that_another_process_is_at_is_refused(tailrace, tmp_path, comma
 def test_a_query_in_use_fails_in_a_supervised_driver_so_that_it_is_tried_again(monkeypatch, tmp_path):
     file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
     monkeypatch.setattr(sys, "argv", ["tailrace", "run", str(file), "--warehouse", str(tmp_path / "wh")])
-    with Layout.of(tmp_path / "wh", "flights").lock("stream"), pytest.raises(SystemExit) as ended:
+    with Layout.for_query(tmp_path / "wh", "flights").lock("stream"), pytest.raises(SystemExit) as ended:
         commands.main(retried=True)
     assert ended.value.code == 1
     apps = sorted((ROOT / "spark_apps").glob("*.py"))
@@ -432,7 +432,7 @@ def test_a_query_in_use_fails_in_a_supervised_driver_so_that_it_is_tried_again(m
 
 
 def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_file(tailrace, tmp_path):
-    layout = Layout.of(tmp_path / "wh", "flights")
+    layout = Layout.for_query(tmp_path / "wh", "flights")
     layout.create_checkpoint(load(query(tmp_path)).structure(), {}, {})
     file = query(tmp_path, window="window: {size: 5 h, slide: 1 h}")
     output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=2)
@@ -474,14 +474,14 @@ def test_a_range_of_answers_that_is_none_is_refused(tailrace, tmp_path):
 
 @pytest.mark.parametrize("names", ["flights", "its file"])
 def test_a_query_is_backed_up_by_its_name_or_file_and_restored(tailrace, tmp_path, names):
-    layout, file = Layout.of(tmp_path / "wh", "flights"), query(tmp_path)
+    layout, file = Layout.for_query(tmp_path / "wh", "flights"), query(tmp_path)
     layout.create_checkpoint(load(file).structure(), {}, {})
     named = file if names == "its file" else names
     warehouse, output = ("--warehouse", tmp_path / "wh"), ("--output", tmp_path / "backup")
     assert "backed up flights: 0 batches, 2 files" in tailrace("backup", named, *warehouse, *output).stderr
     assert "not empty" in tailrace("backup", named, *warehouse, *output, code=2).stderr
     assert "restored flights" in tailrace("restore", tmp_path / "backup", "--warehouse", tmp_path / "other").stderr
-    assert Layout.of(tmp_path / "other", "flights").manifest() == layout.manifest()
+    assert Layout.for_query(tmp_path / "other", "flights").manifest() == layout.manifest()
     assert "has this query already" in tailrace("restore", tmp_path / "backup", *warehouse, code=2).stderr
     for nothing, wrong in {"nobody": "never run", "no.yaml": "No such file"}.items():
         assert wrong in tailrace("backup", nothing, *warehouse, "--output", tmp_path / "none", code=2).stderr

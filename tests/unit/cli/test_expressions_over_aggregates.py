@@ -96,7 +96,7 @@ def test_corrected_and_rebuilt_answers_are_duckdbs_and_have_no_further_column(pl
     assert_equal(answers(done), right)
 
     names = ["key", "pair", "window_start", "window_end", *FORMS, "tuples"]
-    tables = Tables(Layout.of(warehouse, "trades"))
+    tables = Tables(Layout.for_query(warehouse, "trades"))
     for table in ("results", "corrections"):
         assert [name for name in tables.schema(table).names if name in names or name.startswith("_")] == names
     measured = tailrace("quality", query, "--warehouse", warehouse, "--format", "jsonl").stdout.splitlines()

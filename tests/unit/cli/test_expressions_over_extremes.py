@@ -83,7 +83,7 @@ def test_the_other_readers(place, tmp_path, tailrace):
 
 def test_a_view_of_a_stream_has_the_types_of_its_answers(place):
     query = load(place / "trades.yaml")
-    view = DeclaredView(Layout.of(place / "warehouse", query.name), None, query)
+    view = DeclaredView(Layout.for_query(place / "warehouse", query.name), None, query)
     assert {str(view.kind.answer.field(name).type) for name in NAMES} == {"int64"}
     for panel in PANELS:
         if panel.name != "answer":
@@ -94,14 +94,16 @@ def test_a_view_of_a_declaration_that_no_stream_runs_has_its_answers_without_typ
     edited = place / "edited.yaml"
     edited.write_text(QUERY.replace("column: price", "column: cost"))
     query = load(edited)
-    view = DeclaredView(Layout.of(place / "warehouse", query.name), None, query)
+    view = DeclaredView(Layout.for_query(place / "warehouse", query.name), None, query)
     assert view.kind.names == NAMES
 
 
 def test_before_the_first_batch_there_are_no_answers_but_their_columns(place, tmp_path, tailrace):
     query = load(place / "trades.yaml")
-    begun = Layout.of(place / "warehouse", query.name).manifest()
-    Layout.of(tmp_path, query.name).create_checkpoint(begun.structure, begun.types, begun.identities, begun.columns)
+    begun = Layout.for_query(place / "warehouse", query.name).manifest()
+    Layout.for_query(tmp_path, query.name).create_checkpoint(
+        begun.structure, begun.types, begun.identities, begun.columns
+    )
     named = (place / "trades.yaml", "--warehouse", tmp_path)
     tailrace("results", *named, "--format", "parquet", "--output", tmp_path / "answers.parquet")
     answers = pq.read_table(tmp_path / "answers.parquet")

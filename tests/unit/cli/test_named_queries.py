@@ -165,7 +165,7 @@ def test_the_status_of_a_warehouse_needs_no_driver_host(tailrace, tmp_path, plac
     assert f"1 late tuple to correct: tailrace correct {file}" in lines
     tailrace("correct", file, *warehouse, "--engine", "local")
     assert "to correct" not in tailrace("status", "warmth", *warehouse).stdout
-    Layout.of(tmp_path / "wh", "warmth").status.unlink()  # as after a restore
+    Layout.for_query(tmp_path / "wh", "warmth").status.unlink()  # as after a restore
     assert "4 accepted, 1 late" in tailrace("status", "warmth", *warehouse).stdout
 
 
@@ -173,7 +173,7 @@ def test_the_status_of_a_warehouse_needs_no_driver_host(tailrace, tmp_path, plac
 def test_a_stream_runs_while_it_reports(monkeypatch, place, age_ms, state):
     reported = package.load(place / "warmth.yaml", warehouse=place / "warehouse").status()
     monkeypatch.setattr(stream_state, "wall_ms", lambda: reported.at_ms + age_ms)
-    found = stream_state.WarehouseStream.read(Layout.of(place / "warehouse", "warmth"))
+    found = stream_state.WarehouseStream.read(Layout.for_query(place / "warehouse", "warmth"))
     assert found.state == "not running"
     living = stream_state.WarehouseStream(
         "warmth", _with(reported, "streaming"), found.to_correct, reported.at_ms + age_ms

@@ -170,7 +170,7 @@ def streamed(tmp_path_factory):
 
 def test_a_stream_that_has_begun_and_read_nothing_is_a_picture_of_notes(tmp_path, axes):
     query = declared(tmp_path)
-    drawn(ShownPanels.read(query, Layout.of(tmp_path / "wh", "readings"), None, None, None))
+    drawn(ShownPanels.read(query, Layout.for_query(tmp_path / "wh", "readings"), None, None, None))
     assert all(len(ax.texts) == 1 and not ax.lines for ax in axes())
 
 

@@ -125,7 +125,7 @@ def test_several_changes_are_one_problem(refusal):
 
 
 def test_a_query_of_a_driver_is_rebuilt_once_it_is_drained(refusal, begun):
-    deployed = Layout.of(begun / "out", "own").deployed
+    deployed = Layout.for_query(begun / "out", "own").deployed
     deployed.write_text("{}")
     try:
         said = refusal(("window: 10 s", "window: 20 s"))

@@ -87,8 +87,8 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     slow = [t._replace(arrival_time=max(t.event_time, EPOCH + (t.arrival_time - EPOCH) * 3000)) for t in slow]
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
     query = stream_into_tables(tmp_path, settings, slow, BOUNDS, kept=True)
-    layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
-    source = Pipeline.of(query, layout.manifest().types, layout.histories(query.streams))
+    layout, tables = Layout.for_query(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
+    source = Pipeline.from_query(query, layout.manifest().types, layout.histories(query.streams))
     if compacted:
         tables.compact(["history"])
     late = tables.read("late")
@@ -116,9 +116,9 @@ def test_a_compacted_file_has_the_first_tuple_and_its_repeat(tmp_path):
     first, again = (Tuple(EPOCH + at, EPOCH + at, "x", "k", 1.0) for at in (600_000, 3_000_000))
     settings = Settings(1000, 1000, 1000, "sum", "none")
     query = stream_into_tables(tmp_path, settings, [first, again], [0, 1, 2], kept=True)
-    layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
+    layout, tables = Layout.for_query(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
     tables.compact(["history"])
-    pipeline = as_history(Pipeline.of(query, layout.manifest().types, layout.histories(query.streams)), layout)
+    pipeline = as_history(Pipeline.from_query(query, layout.manifest().types, layout.histories(query.streams)), layout)
     window = pipeline.kind.answers.closed((again.event_time, again.event_time + 1), 1 << 60)
     scan = past(tmp_path, query, pipeline, again.arrival_time + 1000)
     assert scan.evaluate(window).num_rows == 0

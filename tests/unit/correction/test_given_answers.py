@@ -34,7 +34,7 @@ def ends_quiet(batch: int) -> bool:
 
 @pytest.fixture(params=[METRICS, WITHHELD], ids=["given", "withheld"])
 def tables(tmp_path, request) -> Tables:
-    tables, wanted = Tables(Layout.of(tmp_path, "readings")), schemas(KIND)
+    tables, wanted = Tables(Layout.for_query(tmp_path, "readings")), schemas(KIND)
     tables.create(wanted, ["results", "metrics"])
     results = [
         {"key": key, "window_start": EPOCH + end - 100, "window_end": EPOCH + end, "as_of": EPOCH + as_of}

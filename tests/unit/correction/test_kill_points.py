@@ -60,7 +60,7 @@ def test_these_are_all_writes_of_a_correction(streamed, tmp_path, monkeypatch):
 def test_a_correction_keeps_the_files_that_it_reads_from_the_streams_vacuum(streamed, tmp_path, monkeypatch):
     home, query = streamed
     shutil.copytree(home / "wh", tmp_path / "wh")
-    layout, read, reads = Layout.of(tmp_path / "wh", query.name), Log.read, []
+    layout, read, reads = Layout.for_query(tmp_path / "wh", query.name), Log.read, []
 
     def read_under_the_lock(*arguments):
         with pytest.raises(Busy), layout.lock(VACUUM):
@@ -86,7 +86,7 @@ def test_a_correction_that_died_is_run_again(streamed, tmp_path, monkeypatch, di
         correct(query, tmp_path / "killed", RANGE, no_spark)
     died = contents(tmp_path / "killed")
     assert [bool(died[name]) for name in TABLES] == [dies > WRITES.index(write) for write in ("replace", "put", "add")]
-    left = Uncorrected.read(Layout.of(tmp_path / "killed", query.name))
+    left = Uncorrected.read(Layout.for_query(tmp_path / "killed", query.name))
     in_range = (left.arrived > RANGE.bounds[0]) & (left.arrived <= RANGE.bounds[1])
     assert in_range.any() == (dies <= WRITES.index("add")), "what the ledger lacks is asked for again, and only that"
     again = correct(query, tmp_path / "killed", RANGE, no_spark)

@@ -46,7 +46,7 @@ def test_answers_that_are_missing_count_as_off():
 def test_without_a_promise_or_a_measurement_the_state_is_unknown(tmp_path):
     assert judge(quality((10, 10, 1.0))).state == "unknown"
     assert judge(quality(error=0.05, risk=0.1)).state == "unknown"
-    assert PromiseState.read(Layout.of(tmp_path, "readings")).state == "unknown"
+    assert PromiseState.read(Layout.for_query(tmp_path, "readings")).state == "unknown"
 
 
 def test_the_detail_has_the_figures():

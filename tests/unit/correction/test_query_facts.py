@@ -13,7 +13,7 @@ pytestmark = pytest.mark.needs("process")
 
 
 def test_a_child_reads_what_this_process_would(tmp_path):
-    layout = Layout.of(tmp_path, "readings")
+    layout = Layout.for_query(tmp_path, "readings")
     LateTables(layout).commit(5)
     layout.stream.mkdir()
     Status("streaming", 1, 0, 1, 1, committed=1_000, coverage=0.5).write(layout)

@@ -22,7 +22,7 @@ class _Tables(MemoryTables):
 
     def past(self, before: int) -> HistoryScan:
         def logs() -> list[Log]:
-            return [Log.of(self.pipeline.readers[0], before, self.segments)]
+            return [Log.from_segments(self.pipeline.readers[0], before, self.segments)]
 
         return HistoryScan(self.pipeline, logs, lambda buckets: BucketedScan(SpilledShuffle()), 2)
 

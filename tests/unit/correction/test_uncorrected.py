@@ -163,7 +163,7 @@ def test_what_a_run_covers(span, ends):
 def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path, span, left):
     """Without tuples in its log a correction starts no Spark."""
     query = make_query(tmp_path, Settings(10, 10, TICK))
-    there = LateTables(Layout.of(tmp_path, query.name))
+    there = LateTables(Layout.for_query(tmp_path, query.name))
     there.tables.create(schemas(build(query)), [*STREAM_TABLES[1:], *CORRECTION_TABLES])
     types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
     types |= {"id": "string", "key": "string", "value": "double"}

@@ -52,7 +52,7 @@ def server(monkeypatch):
 
     monkeypatch.setattr(PostgresServer, "session", session)
     target = SimpleNamespace(lock=lambda wait_s: None, create=lambda: None)
-    monkeypatch.setattr(postgres.PostgresTarget, "of", lambda *arguments: target)
+    monkeypatch.setattr(postgres.PostgresTarget, "find", lambda *arguments: target)
     monkeypatch.setattr(postgres._Delivery, "run", lambda self: 0)
     return server
 
@@ -89,7 +89,7 @@ def test_answers_and_their_corrections_count(desk):
     rows = {name: TableSnapshot.read(desk.driver.layout, name).rows for name in ("results", "corrections")}
     assert before.rows == sum(rows.values())
     assert before.as_of is not None
-    tables = OpenedTables(desk.driver.layout.of(desk.directory / "none", "nothing"))
+    tables = OpenedTables(desk.driver.layout.for_query(desk.directory / "none", "nothing"))
     assert written_answers(tables) == NOTHING
 
 

@@ -16,7 +16,7 @@ from tailrace.storage.layout import Layout
 def test_a_process_at_each_place_is_named_to_the_next(tmp_path):
     query = sending(query_of("topk", tmp_path))
     answers = query.answers.model_copy(update={"postgres": PostgresTable(connection="reports", table="t")})
-    query, layout = query.model_copy(update={"answers": answers}), Layout.of(tmp_path, query.name)
+    query, layout = query.model_copy(update={"answers": answers}), Layout.for_query(tmp_path, query.name)
     places = places_of(layout, query, build(query))
     named = type(answers).model_fields.keys() - {"buffer"}
     assert len(places) == len(named) + 1, "all that a query file may name, and current"

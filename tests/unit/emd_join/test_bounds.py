@@ -52,7 +52,7 @@ def test_a_pair_within_the_threshold_has_its_key_in_the_range(drawn, data):
     costs, (p, q) = drawn
     exact = emd(p, q, costs)
     potential = np.array(data.draw(st.lists(st.floats(-20, 20), min_size=len(costs), max_size=len(costs))))
-    for dual in (DualSolution.of(potential, costs), DualSolution.from_bin(0, costs)):
+    for dual in (DualSolution.from_potential(potential, costs), DualSolution.from_bin(0, costs)):
         assert (dual.phi[:, None] + dual.pi - costs).max() <= TOLERANCE
         low, high = dual.key_range(q[None], exact + TOLERANCE)
         assert low[0] <= dual.key(p[None])[0] <= high[0]

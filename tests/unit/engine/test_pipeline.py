@@ -59,7 +59,7 @@ def pipeline_of(query: Query, history: Path = Path("history")) -> Pipeline:
     source = query.stream[1].source
     types = FORMATS[source.file_format].types(source.path, columns_of(query)["readings"])
     assert types is not None
-    return Pipeline.of(query, {"readings": types}, {"readings": history})
+    return Pipeline.from_query(query, {"readings": types}, {"readings": history})
 
 
 def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
@@ -228,6 +228,6 @@ def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
 def test_the_stage_of_the_declared_sample() -> None:
     sample = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
     types = {"departures": {"carrier": "string", "flight": "string"}}
-    pipeline = Pipeline.of(load(sample), types, {"departures": Path("history")})
+    pipeline = Pipeline.from_query(load(sample), types, {"departures": Path("history")})
     (reader,) = pipeline.readers
     assert (reader.name, pipeline.tick_ms, pipeline.tasks, reader.history) == ("departures", 60_000, 2, None)

@@ -90,7 +90,7 @@ def test_nobody_opens_a_file_that_a_statement_names(tmp_path):
 _TRACED = """
 import os, pyarrow as pa
 from tailrace.expressions.projection import Projection
-run = Projection.of({"a": "upper(s) || 'ß'", "b": "get_json_object(s, '$.x')", "c": "round(x / 3, 2)"}, "s rlike 'x'", {"s": pa.string(), "x": pa.float64()}).run
+run = Projection.parse({"a": "upper(s) || 'ß'", "b": "get_json_object(s, '$.x')", "c": "round(x / 3, 2)"}, "s rlike 'x'", {"s": pa.string(), "x": pa.float64()}).run
 table = pa.table({"s": ['{"x": 1}', "é"], "x": [1.0, 2.0]})
 run(table)
 os.path.exists("/the-trace-begins-here")

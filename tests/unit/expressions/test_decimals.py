@@ -77,7 +77,7 @@ def test_a_result_is_the_exact_one_in_sparks_type(
         }
     )
     precision, scale = sparks_type(sign, *one, *other)
-    projection = Projection.of({"out": f"a {sign} b"}, None, dict(zip("ab", table.schema.types, strict=True)))
+    projection = Projection.parse({"out": f"a {sign} b"}, None, dict(zip("ab", table.schema.types, strict=True)))
     if is_beyond(sign, one, other, precision, scale):
         with pytest.raises(ExpressionError, match="right would be: cast"):
             _ = projection.derived_types
@@ -135,7 +135,7 @@ def test_sums_of_money_go_with_counts(text: str, dtype: pa.DataType, value: Deci
         }
     )
     types = dict(zip(table.column_names, table.schema.types, strict=True))
-    projection = Projection.of({"out": text}, None)
+    projection = Projection.parse({"out": text}, None)
     projection = projection.over({name: types[name] for name in projection.inputs})
     out = projection.run(table).table.column("out")
     assert (out.type, out.to_pylist()) == (dtype, [value])
@@ -145,7 +145,7 @@ def test_sums_of_money_go_with_counts(text: str, dtype: pa.DataType, value: Deci
 def test_null_beside_zero_is_null_and_no_failure(sign: str) -> None:
     dtype = pa.decimal128(28, 2)
     table = pa.table({"a": pa.array([None], dtype), "b": pa.array([Decimal("0.00")], dtype)})
-    projected = Projection.of({"out": f"a {sign} b"}, None, {"a": dtype, "b": dtype}).run(table)
+    projected = Projection.parse({"out": f"a {sign} b"}, None, {"a": dtype, "b": dtype}).run(table)
     assert projected.failures == []
     assert projected.table.column("out").to_pylist() == [None]
 
@@ -170,14 +170,14 @@ def test_halves_are_rounded_away_from_zero(one: tuple, sign: str, other: tuple, 
     for name, (text, precision, scale) in (("a", one), ("b", other)):
         columns[name] = pa.array([Decimal(text)], pa.decimal128(precision, scale))
     types = {name: column.type for name, column in columns.items()}
-    projected = Projection.of({"out": f"a {sign} b"}, None, types).run(pa.table(columns))
+    projected = Projection.parse({"out": f"a {sign} b"}, None, types).run(pa.table(columns))
     assert [str(each) for each in projected.table.column("out").to_pylist()] == [right]
 
 
 @pytest.mark.parametrize("sign", ["+", "*"])
 def test_a_result_of_more_digits_than_its_type_has_fails(sign: str) -> None:
     large = pa.array([Decimal("9" * 38), Decimal(1)], pa.decimal128(38, 0))
-    projected = Projection.of({"out": f"a {sign} a"}, None, {"a": large.type}).run(pa.table({"a": large}))
+    projected = Projection.parse({"out": f"a {sign} a"}, None, {"a": large.type}).run(pa.table({"a": large}))
     assert projected.table.column("out").to_pylist() == [None, Decimal(2 if sign == "+" else 1)]
     (failure,) = projected.failures
     assert failure.mask.tolist() == [True, False]
@@ -187,4 +187,4 @@ def test_a_result_of_more_digits_than_its_type_has_fails(sign: str) -> None:
 def test_a_common_type_that_holds_not_all_digits_is_refused() -> None:
     types = {"a": pa.decimal128(38, 0), "b": pa.decimal128(38, 10)}
     with pytest.raises(NamedError, match=r"has 48 digits, and a decimal 38: Spark would round it"):
-        assert Projection.of({"out": "coalesce(a, b)"}, None, types).derived_types
+        assert Projection.parse({"out": "coalesce(a, b)"}, None, types).derived_types

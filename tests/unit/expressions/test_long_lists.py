@@ -13,7 +13,7 @@ from tailrace.expressions.projection import Projection
 
 def statement_of(text: str, **types: pa.DataType) -> str:
     """The steps and the faults of an expression, as SQL."""
-    plan, terms, _ = Projection.of({"out": text}, None, types)._bound
+    plan, terms, _ = Projection.parse({"out": text}, None, types)._bound
     faults = " ".join(fault.condition for fault in terms["out"].faults)
     return plan.select("records", {"out": terms["out"].sql}) + faults
 

@@ -34,8 +34,8 @@ ORDERS = pa.table(
 
 def projection(columns, where=None, table=ORDERS):
     types = {field.name: column_type(field.type) for field in table.schema}
-    needed = Projection.of(columns, where).inputs
-    return Projection.of(columns, where, {name: types[name] for name in needed if name in types})
+    needed = Projection.parse(columns, where).inputs
+    return Projection.parse(columns, where, {name: types[name] for name in needed if name in types})
 
 
 def run(columns, where=None, table=ORDERS):
@@ -134,7 +134,7 @@ def test_what_does_not_fit_the_types_is_refused_by_name(columns, where, name, fa
     extra = ORDERS.append_column("amount2", ORDERS.column("amount"))
     types = {field.name: column_type(field.type) for field in extra.schema}
     with pytest.raises(ExpressionError) as refused:
-        _ = Projection.of(columns, where, types).derived_types
+        _ = Projection.parse(columns, where, types).derived_types
     assert refused.value.name == name
     assert fault in refused.value.fault
     assert remedy in refused.value.remedy
@@ -204,7 +204,7 @@ def test_a_number_in_a_record_asks_for_no_text_of_any_length(text):
 
 def test_a_column_may_be_named_as_the_condition_is():
     with pytest.raises(ExpressionError) as refused:
-        Projection.of({"where": "lwer(a)"}, "true")
+        Projection.parse({"where": "lwer(a)"}, "true")
     assert refused.value.field == "columns.where"
 
 

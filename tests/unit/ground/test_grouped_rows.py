@@ -22,7 +22,7 @@ forms = pytest.mark.parametrize("form", [compiled_form, numpy_form])
 def test_each_fold_is_that_of_a_loop(form: type[AbstractContextManager], rows: list[tuple[int, int, float]]) -> None:
     code, whole, real = (np.array([row[part] for row in rows], kind) for part, kind in enumerate((int, int, float)))
     with form():
-        distinct, grouped = GroupedRows.of(code)
+        distinct, grouped = GroupedRows.from_codes(code)
         found = {
             how: (grouped.fold(whole, how).tolist(), grouped.fold(real, how).tolist()) for how in ("sum", "min", "max")
         }
@@ -38,7 +38,7 @@ def test_each_fold_is_that_of_a_loop(form: type[AbstractContextManager], rows: l
 @forms
 def test_no_row_has_no_group(form: type[AbstractContextManager]) -> None:
     with form():
-        distinct, grouped = GroupedRows.of(np.zeros(0, np.int64))
+        distinct, grouped = GroupedRows.from_codes(np.zeros(0, np.int64))
         assert (len(distinct), len(grouped), len(grouped.group)) == (0, 0, 0)
         assert len(grouped.fold(np.zeros(0), "min")) == 0
 
@@ -47,7 +47,7 @@ def test_no_row_has_no_group(form: type[AbstractContextManager]) -> None:
 @pytest.mark.parametrize("values", [[-0.0, 0.0], [0.0, -0.0], [-0.0]])
 def test_zero_has_one_sign(form: type[AbstractContextManager], values: list[float]) -> None:
     with form():
-        _, grouped = GroupedRows.of(np.zeros(len(values), np.int64))
+        _, grouped = GroupedRows.from_codes(np.zeros(len(values), np.int64))
         for how in ("sum", "min", "max"):
             assert math.copysign(1, grouped.fold(np.array(values), how)[0]) == 1
 
@@ -56,5 +56,5 @@ def test_zero_has_one_sign(form: type[AbstractContextManager], values: list[floa
 def test_the_ends_of_64_bits_are_values_like_others(form: type[AbstractContextManager]) -> None:
     ends = np.array([2**63 - 1, -(2**63)])
     with form():
-        _, grouped = GroupedRows.of(np.array([0, 1]))
+        _, grouped = GroupedRows.from_codes(np.array([0, 1]))
         assert all(grouped.fold(ends, how).tolist() == ends.tolist() for how in ("sum", "min", "max"))

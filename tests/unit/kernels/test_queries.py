@@ -53,7 +53,7 @@ def pipeline_of(name: str, file: Path) -> tuple[Pipeline, list[Segment], BatchHe
     """The pipeline of a sample over the file with the file's segments, and the header of the first batch."""
     query, files = query_of(name), FORMATS["parquet"]
     types = files.types(file, columns_of(query)["readings"])
-    pipeline = replace(Pipeline.of(query, {"readings": types}, {"readings": Path()}), tasks=2)
+    pipeline = replace(Pipeline.from_query(query, {"readings": types}, {"readings": Path()}), tasks=2)
     segments = [
         Segment(str(file), first, ROWS_OF_GROUP, number, first, stream="readings", of_rows=ROWS)
         for number, first in enumerate(range(0, ROWS, ROWS_OF_GROUP))

@@ -20,7 +20,7 @@ TYPES = ColumnTypes(carried=LEFT), ColumnTypes(carried=RIGHT | {"right_n": pa.in
 
 
 def of(text: str) -> PairCondition:
-    condition = PairCondition.of(text, TYPES, "spatial_join.where")
+    condition = PairCondition.parse(text, TYPES, "spatial_join.where")
     assert condition is not None
     return condition
 
@@ -44,7 +44,7 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
     assert carried[0].readers.keys() == {"left_note", "left_taxi", "where_left_id"}
     assert carried[0].readers["left_note"] == "emd_join.select"
     assert with_carried(needed[1], 1, (), None, "emd_join").carried == {}
-    assert PairCondition.of(None, TYPES, "where") is None
+    assert PairCondition.parse(None, TYPES, "where") is None
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ def match(left: list[Chunk], right: list[Chunk], new: int) -> Matches:
 
 
 def state(left: pa.Table, right: pa.Table) -> PairState:
-    return PairState.of({name: (Chunk(side.to_batches()[0]),) for name, side in (("left", left), ("right", right))})
+    return PairState.from_chunks(
+        {name: (Chunk(side.to_batches()[0]),) for name, side in (("left", left), ("right", right))}
+    )
 
 
 def frontier(before: int, after: int) -> Frontier:

@@ -42,7 +42,7 @@ def windows(tmp_path) -> QueryView:
 
 
 def ask(view: QueryView, row: Row) -> OneAnswer:
-    id_ = AnswerId.of({name: row[name] for name in view.kind.answers.identity.columns})
+    id_ = AnswerId.from_identity({name: row[name] for name in view.kind.answers.identity.columns})
     shown = module.read(view, module.AnswerRequest(id=str(id_)))
     return OneAnswer.model_validate_json(shown.model_dump_json())
 
@@ -165,7 +165,15 @@ def test_an_id_of_no_answer_is_refused(view):
     row = view.tables.read("results").to_pylist()[0]
     other = {name: "nobody" if isinstance(row[name], str) else row[name] for name in names}
     assert ask(view, row).summary
-    for text in ("", "x", "W10", "%%%", "é", str(AnswerId.of(other)), str(AnswerId.of(dict.fromkeys(names)))):
+    for text in (
+        "",
+        "x",
+        "W10",
+        "%%%",
+        "é",
+        str(AnswerId.from_identity(other)),
+        str(AnswerId.from_identity(dict.fromkeys(names))),
+    ):
         with pytest.raises(Refused, match="it is the id of no answer"):
             module.read(view, module.AnswerRequest(id=text))
 

@@ -29,7 +29,7 @@ def streamed(directory: Path, *rows: tuple[str, int], **fields: Any) -> PanelStr
 
 def page(stream: PanelStream, start: int, end: int) -> answer.AnswerShown:
     session = {"key": "a", "window_start": EPOCH + start, "window_end": EPOCH + end}
-    return answer.read(stream.view, AnswerRequest(id=str(AnswerId.of(session))))
+    return answer.read(stream.view, AnswerRequest(id=str(AnswerId.from_identity(session))))
 
 
 @pytest.mark.parametrize("late", [2, 19])

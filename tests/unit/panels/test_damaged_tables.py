@@ -53,7 +53,7 @@ def request_of(panel: Panel, view: QueryView) -> dict:
     if panel.name != "answer":
         return {}
     row = view.tables.read("corrections", [*view.kind.answers.identity.columns]).to_pylist()[0]
-    return {"id": str(AnswerId.of(row))}
+    return {"id": str(AnswerId.from_identity(row))}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def empty_files(table: Path) -> None:
 @pytest.fixture
 def copy(stream, tmp_path) -> QueryView:
     """The query in another warehouse, where its tables may be damaged."""
-    layout = Layout.of(tmp_path / "wh", stream.query.name)
+    layout = Layout.for_query(tmp_path / "wh", stream.query.name)
     shutil.copytree(stream.view.layout.home, layout.home)
     view = QueryView(layout, None)
     view.__dict__["query"] = stream.query

@@ -24,7 +24,7 @@ def stream(tmp_path_factory) -> PanelStream:
 
 def without(stream: PanelStream, directory: Path, column: str) -> QueryView:
     """The query in another warehouse, whose table `late` lacks a column."""
-    layout = Layout.of(directory / "wh", stream.query.name)
+    layout = Layout.for_query(directory / "wh", stream.query.name)
     shutil.copytree(stream.view.layout.home, layout.home)
     view = QueryView(layout, None)
     view.__dict__["query"] = stream.query
@@ -38,7 +38,7 @@ def corrected(view: QueryView) -> list[str]:
     """The ids of the oldest corrected answers, some of which missed tuples."""
     rows = view.tables.read("corrections", [*view.kind.answers.identity.columns])
     oldest = rows.sort_by([("window_end", "ascending"), ("key", "ascending")])[:8]
-    return [str(AnswerId.of(row)) for row in oldest.to_pylist()]
+    return [str(AnswerId.from_identity(row)) for row in oldest.to_pylist()]
 
 
 @pytest.mark.needs("long")

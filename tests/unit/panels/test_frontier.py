@@ -83,7 +83,7 @@ def test_a_range_without_a_batch_says_so(stream):
 
 
 def test_a_query_that_has_not_run_has_nothing_to_show(tmp_path):
-    view = QueryView(Layout.of(tmp_path, "readings"), None)
+    view = QueryView(Layout.for_query(tmp_path, "readings"), None)
     nothing = frontier.read(view, ArrivalRequest())
     assert (nothing.note, nothing.series.at, nothing.changes, nothing.delays) == (NOTHING_YET, [], [], None)
 

@@ -237,6 +237,6 @@ def test_a_damaged_journal_is_said_to_be_damaged(tmp_path):
 
 
 def test_a_query_that_has_not_run_has_nothing_to_show(tmp_path):
-    nothing = late.read(QueryView(Layout.of(tmp_path, "readings"), None), ArrivalRequest())
+    nothing = late.read(QueryView(Layout.for_query(tmp_path, "readings"), None), ArrivalRequest())
     assert nothing.model_dump(mode="json") == LateAnswer(note=NOTHING_YET).model_dump(mode="json")
     assert (nothing.holding, nothing.files, nothing.series.at) == (None, (), [])

@@ -118,7 +118,7 @@ def test_all_records_are_met_page_by_page(tmp_path):
     for name in "abc":
         write(tmp_path, [BAD["id is null"], BAD["key is null"], {}, BAD["id is null"]], f"{name}.parquet")
         view = run(tmp_path)
-    assert len(RejectedFiles.of(view.tables).files) == 3
+    assert len(RejectedFiles.read(view.tables).files) == 3
     every = ask(view, limit=200).records
     others = [record for record in every if record.reason != every[0].reason]
     assert 0 < len(others) < len(every)
@@ -224,7 +224,7 @@ spatial_join:
 
 def quarantine(home: Path, rows: list[dict]) -> QueryView:
     """A table with these rows alone."""
-    view = QueryView(Layout.of(home, "q"), None)
+    view = QueryView(Layout.for_query(home, "q"), None)
     types = dict.fromkeys(("stream", "position", "reason", "record"), pa.string())
     schema = pa.schema([*types.items(), ("arrival_time", pa.timestamp("us", "UTC"))])
     tables = Tables(view.layout)
@@ -276,6 +276,7 @@ def test_reasons_without_end_are_counted_together(tmp_path, monkeypatch):
 
 def test_no_table_and_an_empty_one_say_so(tmp_path):
     assert (
-        ask(QueryView(Layout.of(tmp_path, "never"), None)).note == "No record was rejected: the stream has not begun."
+        ask(QueryView(Layout.for_query(tmp_path, "never"), None)).note
+        == "No record was rejected: the stream has not begun."
     )
     assert ask(quarantine(tmp_path, [])).note == "No record was rejected."

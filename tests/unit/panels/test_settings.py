@@ -42,7 +42,7 @@ def deployed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("settings")
     file, tuples, bounds = directory / "readings.yaml", make_stream(1200, seed=2), even(1200, 3)
     file.write_text(TEXT)
-    layout = Layout.of(directory / "wh", "readings")
+    layout = Layout.for_query(directory / "wh", "readings")
     for part in range(3):
         write_files(tuples, directory / "in", bounds[part : part + 2], first=part)
         Driver(load(file), directory / "wh").run()

@@ -15,7 +15,7 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.kafka_feed import KafkaFeed
 from tailrace.sources.kafka_records import Records
 
-PROJECTION = Projection.of({}, "amuont > 0 and paid")
+PROJECTION = Projection.parse({}, "amuont > 0 and paid")
 COLUMNS = replace(
     Columns("at", "came", "id", None, {}, 0, 0, projection=PROJECTION), inputs=PROJECTION.inputs, stream="events"
 )

@@ -41,7 +41,7 @@ def run(job: WorkerJob, header: BatchHeader, segments: list, workers: list[list[
     for groups in workers:
         batch_job._CLOCKS.clear()  # another process
         for group in groups:
-            parts += unpacked_tables(job.advance(group, header, Inbox.of(inboxes[group])))
+            parts += unpacked_tables(job.advance(group, header, Inbox.from_messages(inboxes[group])))
     return {name: sorted(map(str, rows.to_pylist())) for name, rows in rows_by_table(parts).items()}
 
 
@@ -69,5 +69,7 @@ def test_a_job_that_is_run_again_does_not_take_the_clock_of_the_one_before(tmp_p
     batch_job._CLOCKS.clear()
     WorkerJob("first", PIPELINE, states, -1).advance(1, header, Inbox())
     messages = [message for group, message in messages_of(PIPELINE.prepare(SEGMENTS[0], header), TASKS) if group == 1]
-    rows = dict(unpacked_tables(WorkerJob("second", PIPELINE, states, -1).advance(1, header, Inbox.of(messages))))
+    rows = dict(
+        unpacked_tables(WorkerJob("second", PIPELINE, states, -1).advance(1, header, Inbox.from_messages(messages)))
+    )
     assert rows["metrics"].column("newest_event").to_pylist() != [None]

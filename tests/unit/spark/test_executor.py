@@ -35,5 +35,5 @@ def test_a_jvm_that_has_ended_is_not_tried_again(lives, kind):
     executor = SparkExecutor(FailingSpark(lives), SimpleNamespace(tasks=2), None, "flights")
     with pytest.raises((OSError, RuntimeError)) as error:
         executor.run(BatchHeader(7, ()), (), 6)
-    assert Failure.of(error.value).kind == kind
-    assert lives or Failure.of(error.value).reason == "Spark's JVM has ended"
+    assert Failure.classify(error.value).kind == kind
+    assert lives or Failure.classify(error.value).reason == "Spark's JVM has ended"

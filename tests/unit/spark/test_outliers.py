@@ -165,7 +165,9 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
         content = (
             rows.append_column("tick", pc.divide(rows.column("arrival_time"), 100)).combine_chunks().to_batches()[0]
         )
-        ticks = EventTimeCourse.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
+        ticks = EventTimeCourse.from_tuples(
+            np.asarray(content.column("tick")), np.asarray(content.column("event_time"))
+        )
         partials = pa.Table.from_batches([instance.combine(content)])
         return {
             "combine": lambda: instance.combine(content),

@@ -77,7 +77,7 @@ def test_the_example_of_the_page_gives_the_outer_join(tmp_path, monkeypatch, cap
     assert len(rows) == len(expected) == 6
     assert ("p5", None, None) in found
     query = load(tmp_path / "parcels_by_zone.yaml")
-    current = DeltaTable(Layout.of(Path("warehouse"), query.name).table("current")).to_pyarrow_table()
+    current = DeltaTable(Layout.for_query(Path("warehouse"), query.name).table("current")).to_pyarrow_table()
     assert {(row["left_id"], row["right_id"]) for row in current.to_pylist()} == {row[:2] for row in found}
 
 
@@ -142,7 +142,7 @@ def test_ten_versions_are_replayed_alike_when_their_source_is_gone(tmp_path, for
             WRITERS[form](place, batch + 1)
 
     run(query_of(tmp_path, table), warehouse, RunOptions(COUNT // 10), on_batch)
-    tables = Tables(Layout.of(warehouse, "where"))
+    tables = Tables(Layout.for_query(warehouse, "where"))
     before = pairs_of(tables)
     assert len(set(before)) == len(before)
     assert set(before) == expected(tables)
@@ -150,6 +150,6 @@ def test_ten_versions_are_replayed_alike_when_their_source_is_gone(tmp_path, for
     assert any(name is None for _, name, _ in before)
     shutil.rmtree(place)
     rebuild(query_of(tmp_path, table, select=["left.lon"]), warehouse, Path("where.yaml"))
-    again = Tables(Layout.of(warehouse, "where"))
+    again = Tables(Layout.for_query(warehouse, "where"))
     assert "left_lon" in again.read("results").column_names, "all was answered again"
     assert sorted(pairs_of(again), key=repr) == sorted(before, key=repr)

@@ -43,7 +43,7 @@ def all_pairs(points, shapes):
 
 
 def located(shapes, points):
-    return EdgeIndex.of(shapes).locate(*all_pairs(points, shapes)).reshape(len(points), len(shapes))
+    return EdgeIndex.from_shapes(shapes).locate(*all_pairs(points, shapes)).reshape(len(points), len(shapes))
 
 
 @pytest.mark.parametrize("kind", AREAS)
@@ -57,7 +57,7 @@ def test_locations_are_those_of_geos(kind, scale, shift, monkeypatch):
     assert len(shapes)
     points = hard_points(np.random.default_rng(2), shapes)
     pairs, row = all_pairs(points, shapes)
-    got = EdgeIndex.of(shapes).locate(pairs, row)
+    got = EdgeIndex.from_shapes(shapes).locate(pairs, row)
     assert got.tolist() == edge_index.located_by_geos(pairs, shapes[row]).tolist()
 
 
@@ -79,7 +79,7 @@ def test_next_to_edges_doubles_are_not_trusted():
     places = np.concatenate([ends[:, 0] + share * (ends[:, 1] - ends[:, 0])] * 3)
     places[60:120] = np.nextafter(places[60:120], 2)
     points, row = Points(places[:, 0], places[:, 1]), np.tile(np.arange(60), 3)
-    got = EdgeIndex.of(triangles).locate(points, row)
+    got = EdgeIndex.from_shapes(triangles).locate(points, row)
     expected = [location(x, y, triangles[at]) for (x, y), at in zip(places.tolist(), row, strict=True)]
     assert got.tolist() == expected
 
@@ -88,7 +88,7 @@ def test_products_that_overflow_are_no_fault():
     shapes = shapely.polygons([[(0, 0), (3e200, 1e200), (1e200, 3e200)]])
     points = Points(np.array([1e200, 1e200, 2e200, 0.5e200]), np.array([1e200, 0.2e200, 2.1e200, 0.4e200]))
     expected = edge_index.located_by_geos(points, np.repeat(shapes, 4))
-    got = EdgeIndex.of(shapes).locate(points, np.zeros(4, np.int64))
+    got = EdgeIndex.from_shapes(shapes).locate(points, np.zeros(4, np.int64))
     assert got.tolist() == expected.tolist()
 
 
@@ -108,7 +108,7 @@ def test_rows_without_an_area_have_all_points_outside():
 
 
 def test_edges_point_upward_and_repeated_vertices_are_left_out():
-    edges = EdgeIndex.of(np.array([shapely.Polygon([(0, 0), (2, 0), (2, 0), (1, 3)])], object)).edges
+    edges = EdgeIndex.from_shapes(np.array([shapely.Polygon([(0, 0), (2, 0), (2, 0), (1, 3)])], object)).edges
     assert sorted(zip(edges.x1, edges.y1, edges.x2, edges.y2, strict=True)) == [
         (0, 0, 1, 3),
         (0, 0, 2, 0),

@@ -16,7 +16,7 @@ from tailrace.spatial_join.geometries import Points, Shaped
 
 
 def edges_of(*texts: str) -> Edges:
-    return Edges.of(Shaped(np.array([shapely.from_wkt(text) for text in texts], object)))
+    return Edges.from_geometries(Shaped(np.array([shapely.from_wkt(text) for text in texts], object)))
 
 
 def test_geometries_are_taken_apart():
@@ -36,7 +36,7 @@ def test_geometries_are_taken_apart():
         sorted([(0, 0, 4, 0), (4, 0, 0, 4), (0, 4, 0, 0), (1, 1, 1, 2), (1, 2, 2, 1), (2, 1, 1, 1)]),
         sorted([(7, 7, 7, 7), (0, 0, 1, 1), (2, 2, 3, 3), (3, 3, 4, 4)]),
     ]
-    points = Edges.of(Points(np.array([1.0, 5.0]), np.array([2.0, 6.0])))
+    points = Edges.from_geometries(Points(np.array([1.0, 5.0]), np.array([2.0, 6.0])))
     assert points.start.tolist() == points.end.tolist() == [[1, 5], [2, 6]]
     assert points.first.tolist() == [0, 1, 2]
 
@@ -44,7 +44,7 @@ def test_geometries_are_taken_apart():
 @drawn(300)
 @given(POSITIONS, POSITIONS, st.floats(0, 1), st.sampled_from([1.0, 0.5, 1e-2, 1e-4]))
 def test_pieces_stray_no_farther_than_their_sagitta(start, end, low, width):
-    edges = Edges.of(Shaped(np.array([shapely.LineString([start, end])], object)))
+    edges = Edges.from_geometries(Shaped(np.array([shapely.LineString([start, end])], object)))
     high = min(low + width, 1.0)
     edge, share = np.zeros(101, int), np.linspace(0, 1, 101)
     curve = places_of(*edges.at(edge, low + share * (high - low)))
@@ -59,7 +59,7 @@ def test_pieces_stray_no_farther_than_their_sagitta(start, end, low, width):
 @drawn(100)
 @given(st.lists(degrees_geometries(), min_size=1, max_size=5))
 def test_boxes_hold_the_curves_of_their_runs(shapes):
-    edges = Edges.of(Shaped(np.array([None, *shapes], object)[1:]))
+    edges = Edges.from_geometries(Shaped(np.array([None, *shapes], object)[1:]))
     share = np.linspace(0, 1, 33)
     for height, level in enumerate(edges.levels):
         for geometry in range(len(shapes)):
@@ -83,7 +83,7 @@ def test_children_are_the_boxes_of_the_same_edges():
 
 @pytest.mark.parametrize("side", [Points(np.zeros(0), np.zeros(0)), Shaped(np.zeros(0, object))])
 def test_no_geometries_have_no_edges(side):
-    edges = Edges.of(side)
+    edges = Edges.from_geometries(side)
     assert edges.start.shape == (2, 0)
     assert len(edges.levels) == 1
 
@@ -91,6 +91,6 @@ def test_no_geometries_have_no_edges(side):
 def test_no_point_of_an_edge_lies_beyond_a_pole():
     lat = np.linspace(-89, 89, 5001)
     lines = [shapely.LineString([(0, start), (0, pole)]) for start in lat for pole in (-90, 90)]
-    edges = Edges.of(Shaped(np.array(lines, object)))
+    edges = Edges.from_geometries(Shaped(np.array(lines, object)))
     for share in (np.nextafter(1.0, 0), 1 - 2e-16, 1.0):
         assert (np.abs(edges.at(np.arange(len(lines)), np.full(len(lines), share))) <= 90).all()

@@ -28,4 +28,4 @@ def test_the_engine_has_one_thread_and_neither_fetches_nor_writes():
 def test_without_the_engine_the_refusal_names_the_extra(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(Refused, match=r"not installed(.|\n)*pip install 'tailrace\[external\]'"):
-        ExternalSearch.of(np.array([shapely.Point(0, 0)], object), "within")
+        ExternalSearch.from_shapes(np.array([shapely.Point(0, 0)], object), "within")

@@ -34,7 +34,7 @@ def small_blocks(monkeypatch):
 
 
 def of_relation(shapes, relation):
-    return ExternalSearch.of(shapes, Condition(relation, None, Planar()))
+    return ExternalSearch.from_shapes(shapes, Condition(relation, None, Planar()))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -99,14 +99,14 @@ def test_no_pair_of_a_condition_on_the_ellipsoid_is_lost(left, right, relation, 
         for j, two in enumerate(columns[1])
         if condition.holds(Shaped(np.array([one])), Shaped(np.array([two])))[0]
     ]
-    assert listed(ExternalSearch.of(columns[1], condition).matches(geometries_of(columns[0]))) == expected
+    assert listed(ExternalSearch.from_shapes(columns[1], condition).matches(geometries_of(columns[0]))) == expected
 
 
 def test_distances_on_the_ellipsoid_are_those_of_geodesics():
     left = shapely.points([[179.9995, 0.0], [-179.9995, 0.0], [0.0, 89.9999], [116.4, 39.9], [116.4, 39.901]])
     right = shapely.points([[-179.9999, 0.0], [180.0, 89.9999], [116.4, 39.9005]])
     expected = pairs(left, right, "dwithin", 70.0, geodesic)
-    got = listed(ExternalSearch.of(right, Condition("dwithin", 70.0, Geodesic())).matches(geometries_of(left)))
+    got = listed(ExternalSearch.from_shapes(right, Condition("dwithin", 70.0, Geodesic())).matches(geometries_of(left)))
     assert got == sorted(expected)
     assert expected == {(0, 0), (1, 0), (2, 1), (3, 2), (4, 2)}
 
@@ -121,7 +121,9 @@ def test_distances_in_the_plane(distance, as_points):
     near = Points(np.append(SOME.x, corner.x), np.append(SOME.y, corner.y + 0.1))
     left = near if as_points else Shaped(np.append(some, [shapely.Point(), corner]))
     expected = pairs(left.shapes, shapes, "dwithin", distance, planar)
-    assert listed(ExternalSearch.of(shapes, Condition("dwithin", distance, Planar())).matches(left)) == sorted(expected)
+    assert listed(ExternalSearch.from_shapes(shapes, Condition("dwithin", distance, Planar())).matches(left)) == sorted(
+        expected
+    )
 
 
 class Anything(Condition):
@@ -138,7 +140,7 @@ def test_candidates_are_each_asked_once_and_empty_geometries_are_none():
     shapes = np.append(areas(29, "tiles"), [shapely.Polygon()])
     left = Shaped(np.append(shapes[:3], [shapely.Point(), shapes[4]]))
     meet = by_geos("intersects", Shaped(shapely.envelope(left.shapes)), shapely.envelope(shapes))
-    found = listed(ExternalSearch.of(shapes, Anything("dwithin", 1.0, Planar())).matches(left))
+    found = listed(ExternalSearch.from_shapes(shapes, Anything("dwithin", 1.0, Planar())).matches(left))
     assert found == [pair for pair in meet if pair[0] <= 1]
 
 
@@ -166,7 +168,10 @@ def test_empty_parts_are_nowhere():
 
 def test_a_copy_from_a_pickle_searches_alike():
     shapes = areas(2, "tiles")
-    for search in (of_relation(shapes, "within"), ExternalSearch.of(shapes, Condition("dwithin", 0.1, Planar()))):
+    for search in (
+        of_relation(shapes, "within"),
+        ExternalSearch.from_shapes(shapes, Condition("dwithin", 0.1, Planar())),
+    ):
         expected = listed(search.matches(SOME))
         assert expected
         assert listed(pickle.loads(pickle.dumps(search)).matches(SOME)) == expected

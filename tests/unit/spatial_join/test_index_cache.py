@@ -15,7 +15,7 @@ from tailrace.spatial_join.metrics import Planar
 from tailrace.spatial_join.pair_search import LocalIndex
 
 NEAR = Condition("dwithin", 1.0, Planar())
-OF_TEN = LocalIndex.of(Points(np.zeros(10), np.zeros(10)), NEAR).nbytes
+OF_TEN = LocalIndex.from_geometries(Points(np.zeros(10), np.zeros(10)), NEAR).nbytes
 
 
 class Cache:
@@ -32,7 +32,7 @@ class Cache:
 
     def _make(self, chunk: Chunk) -> LocalIndex:
         self.made.append(chunk.rows.column("name")[0].as_py())
-        return LocalIndex.of(Points(np.zeros(10), np.zeros(10)), NEAR)
+        return LocalIndex.from_geometries(Points(np.zeros(10), np.zeros(10)), NEAR)
 
 
 def test_a_chunk_is_indexed_once_while_it_is_in_the_state():
@@ -99,7 +99,7 @@ def test_the_state_that_was_used_last_has_the_room():
     ids=["points", "vertices", "empty"],
 )
 def test_the_memory_of_an_index_is_counted(geometries: Geometries, least: int):
-    assert least <= LocalIndex.of(geometries, NEAR).nbytes <= 5 * least
+    assert least <= LocalIndex.from_geometries(geometries, NEAR).nbytes <= 5 * least
 
 
 def test_two_threads_do_not_change_it_at_once(monkeypatch):

@@ -44,8 +44,8 @@ def check(
     """Every way of finding the pairs finds those that are wanted."""
     assert once(find_pairs(left, right, condition, times)) == wanted
     assert once(nested_loops(left, right, condition, times)) == wanted
-    assert once(LocalIndex.of(right, condition).matches(left, times=times)) == wanted
-    assert once(LocalIndex.of(left, condition).matches(right, swapped=True, times=times)) == wanted
+    assert once(LocalIndex.from_geometries(right, condition).matches(left, times=times)) == wanted
+    assert once(LocalIndex.from_geometries(left, condition).matches(right, swapped=True, times=times)) == wanted
 
 
 @drawn(200)
@@ -180,12 +180,12 @@ def test_few_candidates_are_tested_and_one_far_away_costs_nothing(monkeypatch, m
     left, right = (random.uniform(0, 1, (2, 5000)) for _ in range(2))
     limit = 0.01 if metric == Planar() else 1111.0
     condition = Condition("dwithin", limit, metric)
-    index = LocalIndex.of(Points(*right), condition)
+    index = LocalIndex.from_geometries(Points(*right), condition)
     pairs = len(index.matches(Points(*left)).left)
     tested = candidates_of(index, Points(*left), monkeypatch)
     assert pairs < tested < 2.2 * pairs
     far = (1e18, -1e15) if metric == Planar() else (-170.0, -80.0)
-    moved = LocalIndex.of(Points(*np.append(right, np.array([far]).T, axis=1)), condition)
+    moved = LocalIndex.from_geometries(Points(*np.append(right, np.array([far]).T, axis=1)), condition)
     assert candidates_of(moved, Points(*left), monkeypatch) <= tested + 5000 * 0.01
 
 
@@ -207,7 +207,7 @@ def test_an_index_is_built_once_and_answers_from_both_sides(monkeypatch):
     tree = shapely.STRtree
     monkeypatch.setattr(pair_search.shapely, "STRtree", lambda shapes: built.append(len(shapes)) or tree(shapes))
     big, small = shapely.box(0, 0, 4, 4), shapely.box(1, 1, 2, 2)
-    index = LocalIndex.of(shaped([big]), Condition("contains", None, Planar()))
+    index = LocalIndex.from_geometries(shaped([big]), Condition("contains", None, Planar()))
     for _ in range(3):
         assert once(index.matches(shaped([small]), swapped=True)) == {(0, 0)}
         assert once(index.matches(shaped([small]))) == set()
@@ -216,8 +216,8 @@ def test_an_index_is_built_once_and_answers_from_both_sides(monkeypatch):
 
 def test_the_larger_side_is_indexed(monkeypatch):
     indexed: list[int] = []
-    of = LocalIndex.of
-    monkeypatch.setattr(LocalIndex, "of", lambda side, condition: indexed.append(len(side)) or of(side, condition))
+    of = LocalIndex.from_geometries
+    monkeypatch.setattr(LocalIndex, "from_geometries", lambda side, condition: indexed.append(len(side)) or of(side, condition))
     few, many = points_of([(0, 0)]), points_of([(0, 0), (1, 1)])
     condition = Condition("dwithin", 1.0, Planar())
     assert once(find_pairs(few, many, condition)) == {(0, 0)}

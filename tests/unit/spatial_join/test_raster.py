@@ -24,7 +24,7 @@ def raster_of_all(index):
 
 def check(shapes, points):
     """Certain pairs are interior, those that are no candidates exterior; no pair comes twice."""
-    built = raster_of_all(EdgeIndex.of(shapes))
+    built = raster_of_all(EdgeIndex.from_shapes(shapes))
     covered, others, is_certain = built.candidates(points)
     expected = np.array([located_by_geos(points, np.full(len(points), shape)) for shape in shapes]).T
     assert (expected[covered.left, covered.right] == INTERIOR).all()
@@ -89,7 +89,7 @@ def test_a_far_outlier_leaves_the_raster_as_fine_and_as_small(far, in_one_row):
         shapes[3] = shapely.MultiPolygon([tiles[3], outlier])
     random = np.random.default_rng(8)
     points = Points(random.uniform(0, 1, 20_000), random.uniform(0, 1, 20_000))
-    index = EdgeIndex.of(shapes)
+    index = EdgeIndex.from_shapes(shapes)
     rasters = rasters_of(index)
     found = [built.candidates(points) for built in rasters]
     doubtful = [others.left[~is_certain] for _, others, is_certain in found]
@@ -102,7 +102,7 @@ def test_many_rows_share_the_cells_that_their_edges_pay_for(count):
     random = np.random.default_rng(9)
     corner = random.uniform(0, 1, (count, 2))
     shapes = shapely.box(*corner.T, *(corner + random.uniform(0.001, 0.5, (count, 2))).T)
-    index = EdgeIndex.of(shapes)
+    index = EdgeIndex.from_shapes(shapes)
     built = check(shapes, hard_points(random, shapes, 5))
     assert len(built.cells) <= most_cells(len(index.edges))
 
@@ -111,7 +111,7 @@ def test_points_beyond_the_frame_have_no_candidates():
     shapes = np.array([shapely.box(0, 0, 1, 1)], object)
     x = np.array([-1e308, 1e308, -0.01, 1.01, 0.5, 0.5, 1e308])
     y = np.array([0.5, 0.5, 0.5, 0.5, 1e300, -1e300, 1e308])
-    covered, others, _ = raster_of_all(EdgeIndex.of(shapes)).candidates(Points(x, y))
+    covered, others, _ = raster_of_all(EdgeIndex.from_shapes(shapes)).candidates(Points(x, y))
     assert not len(covered.left)
     assert not len(others.left)
 
@@ -120,18 +120,18 @@ def test_points_next_to_a_table_have_no_candidates_where_doubles_are_wide():
     base = 2.0**53
     shapes = np.array([shapely.box(base, base, base + 8, base + 8)], object)
     points = Points(np.array([base - 2, base + 10, base + 4]), np.array([base + 4, base + 4, base - 2]))
-    _, others, _ = raster_of_all(EdgeIndex.of(shapes)).candidates(points)
+    _, others, _ = raster_of_all(EdgeIndex.from_shapes(shapes)).candidates(points)
     assert not len(others.left)
 
 
 def test_tables_without_area_or_too_wide_for_doubles_have_no_raster():
-    assert rasters_of(EdgeIndex.of(np.array([shapely.Point(0, 0), shapely.Polygon()], object))) == []
-    assert rasters_of(EdgeIndex.of(np.array([shapely.box(-1.7e308, 0, 1.7e308, 1)], object))) is None
+    assert rasters_of(EdgeIndex.from_shapes(np.array([shapely.Point(0, 0), shapely.Polygon()], object))) == []
+    assert rasters_of(EdgeIndex.from_shapes(np.array([shapely.box(-1.7e308, 0, 1.7e308, 1)], object))) is None
     assert RasterFrame.around(np.array([0.0, 0.0, 0.0, 1.0])) is None
 
 
 def test_no_points_have_no_candidates():
-    built = raster_of_all(EdgeIndex.of(areas(1, "stars")))
+    built = raster_of_all(EdgeIndex.from_shapes(areas(1, "stars")))
     covered, others, is_certain = built.candidates(Points(np.zeros(0), np.zeros(0)))
     assert not len(covered.left) + len(others.left) + len(is_certain)
 

@@ -94,7 +94,9 @@ def test_many_edges_and_many_rows_at_once(monkeypatch):
 def test_a_geometry_that_comes_often_is_taken_apart_once(monkeypatch):
     lengths: list[int] = []
     monkeypatch.setattr(
-        shape_distance.Edges, "of", lambda side, of=shape_distance.Edges.of: lengths.append(len(side)) or of(side)
+        shape_distance.Edges,
+        "of",
+        lambda side, of=shape_distance.Edges.from_geometries: lengths.append(len(side)) or of(side),
     )
     box = shapely.box(0, 0, 1, 1)
     shape_distances(Shaped(np.array([box] * 50, object)), Points(np.linspace(2, 3, 50), np.zeros(50)))

@@ -24,7 +24,7 @@ def points_of(places: list[tuple[float, float]]) -> Points:
 def test_each_point_in_a_box_is_a_candidate_once(places, corners, others, height, block):
     points = points_of(places)
     low, high = (of([corners[: len(others)], others[: len(corners)]], axis=0).reshape(-1, 2) for of in (np.min, np.max))
-    index = PointStrips.of(points, height)
+    index = PointStrips.from_points(points, height)
     assert sorted(index.order.tolist()) == list(range(len(points)))
     runs = index.runs(np.concatenate([low, high], axis=1))
     found = []
@@ -50,7 +50,7 @@ def test_each_point_in_a_box_is_a_candidate_once(places, corners, others, height
 
 def test_a_point_far_away_is_a_strip_more_and_no_more():
     near = [(0.0, float(y)) for y in range(100)]
-    index = PointStrips.of(points_of([*near, (1e300, 1e300)]), 1.0)
+    index = PointStrips.from_points(points_of([*near, (1e300, 1e300)]), 1.0)
     assert len(index.strips) == 101
     runs = index.runs(np.array([[-1, 4.5, 1, 6.5], [-1e301, -1e301, 1e301, 1e301]]))
     assert np.bincount(runs.order[runs.box], runs.count).tolist() == [3, 101]

@@ -54,7 +54,7 @@ def test_the_next_run_goes_on_with_the_versions_of_the_journal(left, killed, tmp
 
 def test_a_lost_version_is_a_damage(left, killed):
     warehouse = killed("K2-3")
-    shutil.rmtree(Layout.of(warehouse, "where").table_versions)
+    shutil.rmtree(Layout.for_query(warehouse, "where").table_versions)
     with pytest.raises(Damaged, match="this version of the dimension table is lost"):
         run(make_query(left), warehouse, RunOptions(BATCH_ROWS))
 
@@ -73,10 +73,10 @@ def test_there_is_nothing_to_correct(left):
 def test_it_is_rebuilt_for_other_tasks_and_for_another_relation(tmp_path, left):
     warehouse = tmp_path / "wh"
     shutil.copytree(left / "end", warehouse)
-    before = Tables(Layout.of(warehouse, "where")).read("results")
+    before = Tables(Layout.for_query(warehouse, "where")).read("results")
     done = rebuild(make_query(left).model_copy(update={"parallelism": 1}), warehouse, Path("where.yaml"))
     assert (done.rows, done.batches) == (COUNT, 2), "all under one version of the table are merged"
-    assert Tables(Layout.of(warehouse, "where")).read("results").equals(before)
+    assert Tables(Layout.for_query(warehouse, "where")).read("results").equals(before)
     rebuild(make_query(left, relation="within"), warehouse, Path("where.yaml"))
     assert_answered(warehouse, [0, 1], "within")
 

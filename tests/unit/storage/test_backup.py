@@ -126,7 +126,7 @@ def test_a_backup_between_any_two_writes_is_whole_and_can_be_gone_on_with(tmp_pa
     for number in taken:
         shutil.rmtree(tmp_path / "restored", ignore_errors=True)
         restore(tmp_path / "backups" / str(number), tmp_path / "restored")
-        restored = Layout.of(tmp_path / "restored", "readings")
+        restored = Layout.for_query(tmp_path / "restored", "readings")
         assert checkpoint.readable(restored, driver.query)
         with pytest.raises(Damaged, match=r"state of the clock is lost\n.*tailrace rebuild"):
             checkpoint.resumable(restored, driver.query)
@@ -177,7 +177,7 @@ def test_a_stream_may_write_between_any_two_copies(tmp_path, monkeypatch, how):
 
 def test_files_that_go_while_they_are_copied_are_copied_as_they_are_then(tmp_path, monkeypatch):
     """Of the table of proposals, whose writer a backup does not hold off."""
-    driver, tables = begin(tmp_path), Tables(Layout.of(tmp_path / "wh", "readings"))
+    driver, tables = begin(tmp_path), Tables(Layout.for_query(tmp_path / "wh", "readings"))
     whole = shutil.copytree(tables.layout.table("quality"), tables.layout.table("proposals"))
 
     def compact(number: int, source: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_copy_of_tables_that_were_being_written_is_refused(tmp_path):
 
 
 def test_what_is_lost_is_not_backed_up(tmp_path):
-    driver, tables = begin(tmp_path), Tables(Layout.of(tmp_path / "wh", "readings"))
+    driver, tables = begin(tmp_path), Tables(Layout.for_query(tmp_path / "wh", "readings"))
     file = driver.layout.table("results") / tables.open("results").file_uris()[0].rpartition("/")[2]
     file.unlink()
     with pytest.raises(Damaged, match=f"{file.name}: it is lost, though the table names it"):
@@ -230,14 +230,14 @@ def test_what_is_lost_is_not_backed_up(tmp_path):
 
 def test_a_query_that_never_ran_and_a_directory_in_use_are_refused(tmp_path):
     with pytest.raises(Refused, match="never run"):
-        back_up(Layout.of(tmp_path / "wh", "readings"), tmp_path / "backup")
+        back_up(Layout.for_query(tmp_path / "wh", "readings"), tmp_path / "backup")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     for output in (tmp_path / "full", tmp_path / "full" / "file"):
         with pytest.raises(Refused, match=r"--output .*(not empty|it is a file)"):
-            back_up(Layout.of(tmp_path / "wh", "readings"), output)
+            back_up(Layout.for_query(tmp_path / "wh", "readings"), output)
     with pytest.raises(Refused, match="object store"):
-        back_up(Layout.of("s3://bucket/wh", "readings"), tmp_path / "backup")
+        back_up(Layout.for_query("s3://bucket/wh", "readings"), tmp_path / "backup")
 
 
 @pytest.fixture(scope="module")

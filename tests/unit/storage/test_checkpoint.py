@@ -36,7 +36,7 @@ OWNERS = (CLOCK, *range(QUERY.parallelism))
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     """The files of a stream that was killed after its third batch."""
-    layout = Layout.of(tmp_path / "wh", QUERY.name)
+    layout = Layout.for_query(tmp_path / "wh", QUERY.name)
     manifest, journal, tables = (
         layout.create_checkpoint(QUERY.structure(), {"readings": TYPES}, {}),
         Journal(layout.journal),
@@ -196,7 +196,7 @@ def test_corrections_wait_while_batches_are_replayed(layout):
 
 
 def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
-    layout = Layout.of(tmp_path / "wh", QUERY.name)
+    layout = Layout.for_query(tmp_path / "wh", QUERY.name)
     assert checkpoint.resumable(layout, QUERY) is None
     manifest = layout.create_checkpoint(QUERY.structure(), {"readings": TYPES}, {})
     for reader in (checkpoint.resumable, checkpoint.readable):

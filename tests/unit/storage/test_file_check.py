@@ -17,7 +17,7 @@ NAMES = ("late", "metrics", "correction_runs")
 
 @pytest.fixture
 def tables(tmp_path) -> LateTables:
-    tables = LateTables(Layout.of(tmp_path, "readings"))
+    tables = LateTables(Layout.for_query(tmp_path, "readings"))
     tables.late((1, 1))
     tables.run(0, 5)
     tables.commit(5)
@@ -99,4 +99,4 @@ def test_what_was_moved_away_and_other_directories_are_no_tables(tables):
     late.rename(late.with_name("late.damaged"))
     (tables.layout.home / "_stream").mkdir()
     assert FileCheck(tables.layout).problems() == []
-    assert FileCheck(Layout.of(tables.layout.home, "nobody")).problems() == []
+    assert FileCheck(Layout.for_query(tables.layout.home, "nobody")).problems() == []

@@ -55,12 +55,12 @@ def test_a_stream_in_an_earlier_format_is_not_resumed(warehouse, query, live):
 @pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
 def test_a_checkpoint_in_an_earlier_format_is_not_read(warehouse, query, look):
     with pytest.raises(Refused, match="begun by an older version of tailrace"):
-        look(Layout.of(warehouse, query.name), query)
+        look(Layout.for_query(warehouse, query.name), query)
 
 
 @pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
 def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_path, query, look):
-    layout = Layout.of(tmp_path / "later", query.name)
+    layout = Layout.for_query(tmp_path / "later", query.name)
     layout.stream.mkdir(parents=True)
     (layout.stream / "origin.json").write_text('{"format": 1000, "what": "nobody knows"}')
     with pytest.raises(Refused, match="begun by a newer version of tailrace: format 1000") as error_info:
@@ -70,7 +70,7 @@ def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_
 
 @pytest.mark.parametrize("value", [None, "9", 9.5])
 def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_format(tmp_path, query, value):
-    layout = Layout.of(tmp_path / "unknown", query.name)
+    layout = Layout.for_query(tmp_path / "unknown", query.name)
     layout.create_checkpoint(query.structure(), {}, {})
     file = layout.stream / "origin.json"
     manifest = json.loads(file.read_text())

@@ -33,7 +33,7 @@ def proposal(k_ms: int) -> Proposal:
 @pytest.mark.parametrize("earlier", [0, 1])
 @pytest.mark.parametrize("dies", range(len(WRITES)), ids=WRITES)
 def test_a_proposal_is_there_in_whole_or_not_at_all(tmp_path, monkeypatch, earlier, dies):
-    layout, steps = Layout.of(tmp_path, "readings"), deaths(monkeypatch)
+    layout, steps = Layout.for_query(tmp_path, "readings"), deaths(monkeypatch)
     driver = Proposals(layout)  # asks between two batches
     for k_ms in (900,) * earlier:
         Proposals(layout).add(proposal(k_ms))
@@ -48,7 +48,7 @@ def test_a_proposal_is_there_in_whole_or_not_at_all(tmp_path, monkeypatch, earli
 
 
 def test_a_table_of_proposals_that_was_only_begun_proposes_nothing(tmp_path):
-    layout = Layout.of(tmp_path, "readings")
+    layout = Layout.for_query(tmp_path, "readings")
     layout.table("proposals").mkdir(parents=True)  # died before the first commit
     assert Proposals(layout).newest(POLICY) is None
     Tables(layout).create({"proposals": PROPOSALS}, CALIBRATION_TABLES)  # died after it

@@ -68,7 +68,7 @@ def with_columns(segments: pa.Table, **columns: list) -> pa.Table:
 
 
 def reader(before: int, segments: pa.Table = SEGMENTS) -> Reader:
-    return Log.of(STREAM, before, segments).reader()
+    return Log.from_segments(STREAM, before, segments).reader()
 
 
 def test_a_tuple_of_an_earlier_tick_gets_the_newest_tick_before_its_segment():
@@ -88,8 +88,8 @@ def test_tuples_of_other_segments_are_left_out():
 
 def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
     segments = with_columns(SEGMENTS, accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
-    assert [piece.path for piece in Log.of(STREAM, 10_000, segments).pieces()] == ["b"]
-    assert [piece.path for piece in Log.of(STREAM, 299, SEGMENTS).pieces()] == ["a"]
+    assert [piece.path for piece in Log.from_segments(STREAM, 10_000, segments).pieces()] == ["b"]
+    assert [piece.path for piece in Log.from_segments(STREAM, 299, SEGMENTS).pieces()] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,15 @@ def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
 )
 def test_a_window_is_read_from_the_segments_whose_event_times_overlap_it(low, high, paths):
     ranges = np.array([low]), np.array([high])
-    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
+    assert [piece.path for piece in Log.from_segments(STREAM, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [
+        *paths
+    ]
 
 
 @pytest.mark.parametrize(("ids", "paths"), [("A", ""), ("a", "a"), ("f", "ab"), ("fz", "b"), ("h", ""), ("", "")])
 def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, paths):
     ids = np.array([ids], object)
-    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
+    assert [piece.path for piece in Log.from_segments(STREAM, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
 
 
 @pytest.mark.parametrize(
@@ -125,10 +127,10 @@ def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low
     rows = pa.concat_tables([SEGMENTS[:1]] * 3)
     rows = with_columns(rows, ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
     rows = rows if distinct is None else with_columns(rows, distinct_ids=distinct)
-    assert [piece.path for piece in Log.of(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
-    assert not Log.of(STREAM, 300, rows[:0]).with_repeats().pieces()
+    assert [piece.path for piece in Log.from_segments(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
+    assert not Log.from_segments(STREAM, 300, rows[:0]).with_repeats().pieces()
     generated = replace(STREAM, columns=replace(STREAM.columns, id=ID))
-    assert not Log.of(generated, 300, rows).with_repeats().pieces()
+    assert not Log.from_segments(generated, 300, rows).with_repeats().pieces()
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
@@ -168,7 +170,7 @@ def test_integer_ids_stored_as_text_beside_another_streams_are_compared_as_numbe
     text = {"min_id": [-7, 10], "max_id": [10, 100]}
     segments = with_columns(SEGMENTS, **{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
     ids = np.array([id_])
-    assert [piece.path for piece in Log.of(stream, 300, segments).of_ids(ids, ids).pieces()] == paths
+    assert [piece.path for piece in Log.from_segments(stream, 300, segments).of_ids(ids, ids).pieces()] == paths
 
 
 @pytest.mark.parametrize(("as_text", "ends"), [(False, (-3, 12)), (True, (to_sortable_text(-3), to_sortable_text(12)))])
@@ -202,7 +204,7 @@ def test_carried_columns_alone_are_read_as_well():
     types = ColumnTypes(carried={"left_more": pa.string()})
     stream = replace(STREAM, format=MemoryFormat({"a": table}), columns=columns, column_types=types)
     segments = SEGMENTS[:1]
-    piece = Log.of(stream, 10_000, segments).pieces()[0]
-    read = Log.of(stream, 10_000, segments).reader().read(piece, ["id", "left_more"])
+    piece = Log.from_segments(stream, 10_000, segments).pieces()[0]
+    read = Log.from_segments(stream, 10_000, segments).reader().read(piece, ["id", "left_more"])
     assert read.to_pydict() == {"id": ["a", "b"], "left_more": ["x", None]}
     assert stream.without_values().columns.named().keys() == {"event_time", "arrival_time", "id", "key"}

@@ -56,7 +56,7 @@ def query_over(home: Path) -> Query:
 @pytest.fixture
 def layout(whole, tmp_path) -> Layout:
     shutil.copytree(whole / "wh", tmp_path / "wh")
-    return Layout.of(tmp_path / "wh", "readings")
+    return Layout.for_query(tmp_path / "wh", "readings")
 
 
 def readers(layout: Layout, query: Query) -> dict[str, Callable[[], object]]:

@@ -14,7 +14,7 @@ SCHEMA = pa.schema([("number", pa.int64())])
 
 @pytest.fixture
 def written(tmp_path) -> Tables:
-    tables = Tables(Layout.of(tmp_path, "readings"))
+    tables = Tables(Layout.for_query(tmp_path, "readings"))
     tables.create({"quality": SCHEMA}, ["quality"])
     tables.add("quality", pa.table({"number": [1]}))
     return tables

@@ -32,7 +32,7 @@ FIT = [c for c in string.punctuation if c not in (*UNFIT, "/")] + [
 def test_a_path_that_delta_cannot_handle_is_refused_naming_the_character(tmp_path: Path, character: str) -> None:
     path = tmp_path / f"x{character}y"
     columns = Columns("event", None, "id", "key", {}, 0, 0)
-    for open_path in (lambda: Layout.of(path, "q"), lambda: DeltaFeed(path, columns, {}, {}, -1)):
+    for open_path in (lambda: Layout.for_query(path, "q"), lambda: DeltaFeed(path, columns, {}, {}, -1)):
         with pytest.raises(Refused) as error_info:
             open_path()
         (problem,) = error_info.value.problems
@@ -43,7 +43,7 @@ def test_a_path_that_delta_cannot_handle_is_refused_naming_the_character(tmp_pat
 
 @pytest.mark.parametrize("character", FIT, ids=ascii)
 def test_a_warehouse_may_be_at_any_other_path(tmp_path: Path, character: str) -> None:
-    table = Layout.of(tmp_path / f"x{character}y", "q").table("results")
+    table = Layout.for_query(tmp_path / f"x{character}y", "q").table("results")
     for _ in range(2):
         write_deltalake(table, pa.table({"a": [1]}), mode="append")
     DeltaTable(table).create_checkpoint()
@@ -53,6 +53,6 @@ def test_a_warehouse_may_be_at_any_other_path(tmp_path: Path, character: str) ->
 
 def test_a_warehouse_beyond_ascii_is_refused_where_the_locale_has_another_encoding(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "iso8859-1")
-    assert Layout.of(tmp_path / "wh", "q").home == tmp_path / "wh" / "q"
+    assert Layout.for_query(tmp_path / "wh", "q").home == tmp_path / "wh" / "q"
     with pytest.raises(Refused, match="its name is not ASCII, and the locale's encoding is iso8859-1"):
-        Layout.of(tmp_path / "wh-ü", "q")
+        Layout.for_query(tmp_path / "wh-ü", "q")

@@ -29,7 +29,7 @@ def proposal(k_ms: int, declared: str = DECLARED, made_at: int = 1_700_000_000_0
 
 @pytest.fixture
 def layout(tmp_path):
-    return Layout.of(tmp_path, "readings")
+    return Layout.for_query(tmp_path, "readings")
 
 
 def test_without_a_table_or_rows_there_is_no_proposal(layout):

@@ -46,7 +46,7 @@ def test_reasons_without_end_take_no_room_without_end(monkeypatch):
 
 
 def test_those_of_the_table_are_read(tmp_path):
-    layout = Layout.of(tmp_path, "readings")
+    layout = Layout.for_query(tmp_path, "readings")
     assert not Rejections.read(layout).records
     schema = pa.schema([("reason", pa.string()), ("position", pa.string()), ("record", pa.string())])
     tables = Tables(layout)

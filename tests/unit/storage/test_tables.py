@@ -25,7 +25,7 @@ def rows(*each: tuple[int, str | None, int]) -> pa.Table:
 
 @pytest.fixture
 def tables(tmp_path) -> Tables:
-    tables = Tables(Layout.of(tmp_path, "readings"))
+    tables = Tables(Layout.for_query(tmp_path, "readings"))
     tables.create({"quality": QUALITY}, ["quality"])
     return tables
 

@@ -14,7 +14,7 @@ from tailrace.storage.writer import only_driver
 @pytest.fixture
 def full_disk(tmp_path, monkeypatch):
     """Make the disk of a query's lease full at so many writes, and ask for a drain then if it stays full."""
-    layout, create = Layout.of(tmp_path, "q"), conditional_store.create_atomically
+    layout, create = Layout.for_query(tmp_path, "q"), conditional_store.create_atomically
     layout.home.mkdir(parents=True)
 
     def make(writes):

@@ -171,7 +171,7 @@ def run_live(directory: Path, options: RunOptions = RunOptions(100, pace_ms=1, l
     query = query_over(directory, {})
     files = len(list((directory / "in").glob("*")))
     write_files(make_stream(200, seed=3), directory / "in", [100 * files, 100 * files + 100], first=files)
-    layout = Layout.of(directory / "wh", query.name)
+    layout = Layout.for_query(directory / "wh", query.name)
     run(query, directory / "wh", options, lambda *_: layout.request_drain())
     return Tables(layout)
 

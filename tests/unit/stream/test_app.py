@@ -53,7 +53,7 @@ def test_a_run_that_fails_says_so_at_once(tmp_path):
 
     with pytest.raises(RuntimeError, match="broken"):
         run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(), fail)
-    found = WarehouseStream.read(Layout.of(tmp_path / "wh", "readings"))
+    found = WarehouseStream.read(Layout.for_query(tmp_path / "wh", "readings"))
     assert (found.state, found.reported.state) == ("not running", "failed")
 
 
@@ -84,7 +84,7 @@ def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path):
     write_files(TUPLES, tmp_path / "in", BOUNDS[:6])
     query = make_query(tmp_path / "in", SETTINGS)
     assert run(query, tmp_path / "wh", RunOptions(100, flush=False)) == 3
-    shutil.rmtree(Layout.of(tmp_path / "wh", "readings").checkpoint)
+    shutil.rmtree(Layout.for_query(tmp_path / "wh", "readings").checkpoint)
     write_files(TUPLES, tmp_path / "in", BOUNDS[5:], first=5)
     run(query, tmp_path / "wh", RunOptions(100))
     rows = rows_of(tmp_path / "wh")
@@ -125,7 +125,7 @@ def test_what_does_not_fit_what_was_read_before_is_refused(tmp_path):
     with pytest.raises(Refused, match="column key: its type is int64"):
         run(query, warehouse)
     (tmp_path / "in" / "part-00002.parquet").unlink()
-    shutil.move(Layout.of(warehouse, "readings").stream, tmp_path / "lost")
+    shutil.move(Layout.for_query(warehouse, "readings").stream, tmp_path / "lost")
     with pytest.raises(Refused, match="it is lost"):
         run(query, warehouse)
     assert rows_of(warehouse) == before
@@ -143,7 +143,7 @@ def test_a_source_of_wrong_records_only_is_refused(tmp_path):
 
 def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, monkeypatch):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
-    query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
+    query, layout = make_query(tmp_path / "in", SETTINGS), Layout.for_query(tmp_path / "wh", "readings")
     opened, begun = opening.open_feeds, []
 
     def begin_meanwhile(*arguments):
@@ -161,7 +161,7 @@ def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, mon
 
 def test_two_writers_are_one_too_many(tmp_path):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
-    query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
+    query, layout = make_query(tmp_path / "in", SETTINGS), Layout.for_query(tmp_path / "wh", "readings")
     with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
         run(query, tmp_path / "wh")
     run(query, tmp_path / "wh")

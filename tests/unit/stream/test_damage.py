@@ -61,7 +61,7 @@ DAMAGES += [(STATE, _remove), (STATE, _spoil), (STATE, _empty), (STATE, _cut)]
 def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, begun, part, damage):
     warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
     shutil.copytree(begun / "wh", warehouse)
-    checkpoint = Layout.of(warehouse, query.name).checkpoint
+    checkpoint = Layout.for_query(warehouse, query.name).checkpoint
     damage(checkpoint / part)
     with pytest.raises(Damaged) as caught:
         run(query, warehouse)
@@ -80,7 +80,7 @@ def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, begun
 def test_a_lost_table_is_made_again_from_the_journal(tmp_path, begun, name):
     warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
     shutil.copytree(begun / "wh", warehouse)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     shutil.rmtree(layout.table(name))
     with pytest.raises(Damaged, match=f"{name}: the table is lost"):
         run(query, warehouse)

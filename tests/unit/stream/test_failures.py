@@ -139,7 +139,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_failure_is_classified_by_its_remedy(name):
     error, kind, reason = CASES[name]
-    failure = Failure.of(error)
+    failure = Failure.classify(error)
     assert failure.kind == kind
     assert reason in failure.reason
     assert "\n" not in failure.reason
@@ -148,4 +148,4 @@ def test_a_failure_is_classified_by_its_remedy(name):
 @pytest.mark.parametrize("error", [pa.ArrowInvalid("why"), ssl.SSLCertVerificationError("why"), RuntimeError("why")])
 def test_what_is_no_bug_is_told_without_class_and_place(error):
     """The first two are ValueErrors, too."""
-    assert Failure.of(raised(error)).reason.strip("(',)") == "why"
+    assert Failure.classify(raised(error)).reason.strip("(',)") == "why"

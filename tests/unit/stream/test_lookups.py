@@ -195,12 +195,12 @@ def test_ten_versions_are_seen_alike_by_corrections_and_rebuilds_when_their_sour
     write_stream(tmp_path / "in")
     query, warehouse = query_of(tmp_path, form), tmp_path / "wh"
     run_through_versions(tmp_path, form, query, warehouse)
-    tables = Tables(Layout.of(warehouse, query.name))
+    tables = Tables(Layout.for_query(warehouse, query.name))
     seen = versions_of(tables)
     assert set(seen) == {*range(1, TEN + 1)}
     declared = tmp_path / "paid.yaml"
     declared.write_text(yaml.safe_dump(query.model_dump(mode="json", exclude_defaults=True)))
-    shown = PANEL.read(QueryView(Layout.of(warehouse, query.name), declared), PANEL.request())
+    shown = PANEL.read(QueryView(Layout.for_query(warehouse, query.name), declared), PANEL.request())
     assert sum(fact.about == "lookup orders.products" for fact in shown.facts) == TEN, "the page shows the versions"
     place = place_of(tmp_path, form)
     place.unlink() if form == "csv" else shutil.rmtree(place)
@@ -212,7 +212,7 @@ def test_ten_versions_are_seen_alike_by_corrections_and_rebuilds_when_their_sour
     wider = query_of(tmp_path, form, size="3 s")
     rebuild(wider, warehouse, Path("paid.yaml"))
     correct_here(wider, warehouse)
-    again = Tables(Layout.of(warehouse, query.name))
+    again = Tables(Layout.for_query(warehouse, query.name))
     assert answers(wider, warehouse) == expected(again, 3000)
     assert versions_of(again) == seen
 
@@ -239,7 +239,7 @@ def test_a_record_without_a_row_is_left_out_or_rejected_with_the_reason(tmp_path
     query, warehouse = query_of(tmp_path, on_no_match=on_no_match), tmp_path / "wh"
     run_through_versions(tmp_path, "csv", query, warehouse)
     correct_here(query, warehouse)
-    tables = Tables(Layout.of(warehouse, query.name))
+    tables = Tables(Layout.for_query(warehouse, query.name))
     assert answers(query, warehouse) == expected(tables, 1000, on_no_match)
     without = int((SKUS >= KNOWN).sum())
     reasons = tables.read("quarantine")["reason"].to_pylist() if tables.has("quarantine") else []
@@ -266,7 +266,7 @@ def test_a_broken_new_version_leaves_the_old_one_in_force_and_is_refused_by_a_bo
     write_csv(place, 1)
     run(query, warehouse, RunOptions(COUNT // TEN))
     correct_here(query, warehouse)
-    tables = Tables(Layout.of(warehouse, query.name))
+    tables = Tables(Layout.for_query(warehouse, query.name))
     assert versions_of(tables) == [1] * 200 + [2] * 800
     assert answers(query, warehouse) == expected(tables, 1000)
 
@@ -275,7 +275,7 @@ def test_a_backup_has_the_versions_and_goes_on_without_the_table(tmp_path):
     write_stream(tmp_path / "in")
     query, warehouse = query_of(tmp_path), tmp_path / "wh"
     run_through_versions(tmp_path, "csv", query, warehouse)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     back_up(layout, tmp_path / "backup")
     (tmp_path / "products.csv").unlink()
     shutil.rmtree(warehouse)
@@ -300,7 +300,7 @@ def test_a_rebuild_may_add_a_lookup_whose_first_version_is_that_of_now(tmp_path)
     write_csv(tmp_path / "products.csv", 0)
     rebuild(query, warehouse, Path("paid.yaml"))
     correct_here(query, warehouse)
-    tables = Tables(Layout.of(warehouse, query.name))
+    tables = Tables(Layout.for_query(warehouse, query.name))
     assert set(versions_of(tables)) == {1}
     assert answers(query, warehouse) == expected(tables, 1000)
 

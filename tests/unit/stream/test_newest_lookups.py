@@ -124,7 +124,7 @@ def test_a_correction_of_everything_gives_the_join_with_the_newest_version(tmp_p
     report = correct_here(query, warehouse)
     assert answers(query, warehouse) == joined(BATCHES - 1, on_no_match)
     assert report.lookups == json.dumps({"orders.products": BATCHES})
-    ledger = Tables(Layout.of(warehouse, query.name)).read("correction_runs")
+    ledger = Tables(Layout.for_query(warehouse, query.name)).read("correction_runs")
     assert ledger["lookups"].to_pylist() == [report.lookups]
 
 
@@ -139,7 +139,7 @@ def test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_it
     write_stream(tmp_path, "parquet")
     query = query_of(tmp_path, size="200 ms")
     warehouse = run_through_versions(query, tmp_path)
-    tables, size = Tables(Layout.of(warehouse, query.name)), COUNT // BATCHES
+    tables, size = Tables(Layout.for_query(warehouse, query.name)), COUNT // BATCHES
     arrived = ARRIVALS[ORDER]
     until = [0, *((arrived[n * size - 1] // 100) * 100 for n in range(1, BATCHES))]  # committed before each batch
     ends = [int(-(-(EPOCH + offset) // 100) * 100) for offset in (3000, 6500, 15_000)]
@@ -199,7 +199,9 @@ def test_a_rebuild_answers_all_with_the_newest_version(tmp_path, source):
     correct_here(wider, warehouse)
     assert answers(wider, warehouse) == joined(version, size_ms=2000)
     facts = [
-        fact for fact in Tables(Layout.of(warehouse, "paid")).read("facts").to_pylist() if "lookup" in fact["about"]
+        fact
+        for fact in Tables(Layout.for_query(warehouse, "paid")).read("facts").to_pylist()
+        if "lookup" in fact["about"]
     ]
     assert len(facts) == 1, "one version holds for all"
 

@@ -371,7 +371,7 @@ def _is_named(table: Path, file: Path) -> bool:
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_warehouse_in_a_bucket_is_refused(tmp_path, monkeypatch, dry):
     home = memory_bucket(monkeypatch)
-    query, layout = make_query(tmp_path, SETTINGS), Layout.of(str(home), "readings")
+    query, layout = make_query(tmp_path, SETTINGS), Layout.for_query(str(home), "readings")
     with pytest.raises(Refused, match="in an object store, where this can't be done"):
         plan_rebuild(query, layout, FILE) if dry else rebuilding.rebuild(query, layout, FILE, None, pytest.fail)
     assert not list(home.iterdir())

@@ -39,8 +39,8 @@ READERS = {
     "correct": correct,
     "calibrate": lambda query, warehouse: calibrate(query, warehouse, dry_run=True),
     "results": lambda query, warehouse: read_answers(query, warehouse, streamed=True),
-    "readable": lambda query, warehouse: checkpoint.readable(Layout.of(warehouse, query.name), query),
-    "deploy": lambda query, warehouse: Layout.of(warehouse, query.name).require_deployable(
+    "readable": lambda query, warehouse: checkpoint.readable(Layout.for_query(warehouse, query.name), query),
+    "deploy": lambda query, warehouse: Layout.for_query(warehouse, query.name).require_deployable(
         query.structure(), Path("readings.yaml")
     ),
 }
@@ -88,7 +88,7 @@ def test_all_else_refuses_it_with_the_advice_to_rebuild_and_changes_nothing(ware
 
 
 def test_a_rebuild_takes_it_over_and_the_stream_goes_on(warehouse, query):
-    layout, before = Layout.of(warehouse, "readings"), answers(warehouse)
+    layout, before = Layout.for_query(warehouse, "readings"), answers(warehouse)
     done = rebuild(query, warehouse, Path("readings.yaml"))
     assert (done.rows, done.stored_rows, done.answers_anew) == (150, 150, False)
     assert answers(warehouse) == before
@@ -115,7 +115,7 @@ def assert_goes_on(warehouse: Path, query: Query) -> None:
 
 def test_one_whose_driver_was_killed_before_it_noted_a_batch_is_taken_over(warehouse, query):
     """The tables have the newest batch; their note, and Spark's commits, end with the one before it."""
-    checkpoint = Layout.of(warehouse, "readings").checkpoint
+    checkpoint = Layout.for_query(warehouse, "readings").checkpoint
     note = json.loads((checkpoint / "tables.json").read_text())
     (checkpoint / "tables.json").write_text(json.dumps(dict.fromkeys(note, 1)))
     (checkpoint / "commits" / "2").unlink()

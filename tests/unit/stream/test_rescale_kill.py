@@ -35,7 +35,7 @@ def test_a_live_driver_that_is_killed_at_its_change_loses_and_repeats_nothing(tm
     fields, file, warehouse = query_fields(tmp_path / "in", SETTINGS), tmp_path / "query.json", tmp_path / "wh"
     file.write_text(json.dumps(fields))
     query = declared_query(fields)
-    layout = Layout.of(warehouse, query.name)
+    layout = Layout.for_query(warehouse, query.name)
     journal = Journal(layout.journal)
     write_files(TUPLES, tmp_path / "in", CALM)
     command = [*(sys.executable, "-m", "tailrace", "run", file), *("--warehouse", warehouse, "--engine", "local")]

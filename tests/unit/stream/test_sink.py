@@ -156,7 +156,7 @@ def test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again
     sending = with_topic(sink, FakeProducer(fails_at=0), producer)
     with pytest.raises(TopicAway, match="Kafka at b:1: topic answers") as away:
         sending.write(ROWS, 0)
-    assert Failure.of(away.value).kind == "transient"
+    assert Failure.classify(away.value).kind == "transient"
     assert sink.tables.tables.read("results").num_rows == 1
     sending.write(ROWS, 0)
     assert len(producer.sent) == 1

@@ -23,7 +23,7 @@ def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
     write_files(make_stream(10, seed=1), tmp_path / "in", [0, 10])
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
-    layout = Layout.of(tmp_path / "wh", query.name)
+    layout = Layout.for_query(tmp_path / "wh", query.name)
     with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
         local_stream.run(query, tmp_path / "wh", RunOptions())
     assert layout.manifest() is None

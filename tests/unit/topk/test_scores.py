@@ -83,7 +83,7 @@ def answers_of(query, tmp_path, as_streamed: bool = False) -> list[tuple]:
 
 
 def faults_of(tmp_path) -> list[str]:
-    tables = Tables(Layout.of(tmp_path / "wh", "q"))
+    tables = Tables(Layout.for_query(tmp_path / "wh", "q"))
     return tables.read("quarantine", ["reason"])["reason"].to_pylist() if tables.has("quarantine") else []
 
 
@@ -94,7 +94,7 @@ def test_integers_beyond_2_53_are_ranked_as_duckdb_does(tmp_path):
     assert answers_of(query, tmp_path, as_streamed=True) == BEST_3
     correct_here(query, tmp_path / "wh")
     assert answers_of(query, tmp_path) == BEST_3
-    assert Tables(Layout.of(tmp_path / "wh", "q")).schema("results").field("score").type == pa.int64()
+    assert Tables(Layout.for_query(tmp_path / "wh", "q")).schema("results").field("score").type == pa.int64()
 
 
 def test_so_does_sql(tmp_path):
@@ -160,7 +160,7 @@ def test_scores_that_are_null_throughout_have_no_type_yet(tmp_path):
 @pytest.mark.parametrize(("source", "dtype"), [("uint64", pa.decimal128(20, 0)), ("float", pa.float64())])
 def test_records_for_later_versions_of_a_lookup_hold_scores_as_tuples_do(tmp_path, source, dtype):
     columns = columns_of(topk("parquet", tmp_path))["s"]
-    records = StreamRecords.of(columns, dict.fromkeys(("id", "ts", "at"), "int64") | {"v": source})
+    records = StreamRecords.from_columns(columns, dict.fromkeys(("id", "ts", "at"), "int64") | {"v": source})
     assert records.value_types["source_v"] == dtype
     assert not records.read.numbers, "it is carried along, and ranks nothing"
 
@@ -217,7 +217,7 @@ def begun_before(tmp_path, scores: list, dtype: pa.DataType):
     write(tmp_path, "parquet", scores, dtype)
     query = topk("parquet", tmp_path)
     run(query, tmp_path / "wh")
-    layout = Layout.of(tmp_path / "wh", "q")
+    layout = Layout.for_query(tmp_path / "wh", "q")
     manifest = layout.manifest()
     assert manifest.format == OWN_SCORES, "an earlier version refuses it"
     write_manifest(layout.manifest_file, replace(manifest, format=FORMAT))

@@ -127,7 +127,7 @@ def query(policy: str, settings: dict[str, Any], function: str = "sum", **declar
 
 def run(table: pa.Table, policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Simulated:
     game_query = query(policy, settings, function, **declared)
-    return simulate(game_query, RecordedStream.of(game_query, table))
+    return simulate(game_query, RecordedStream.read(game_query, table))
 
 
 def fixed(table: pa.Table, k_ms: int, function: str = "sum", **declared: Any) -> Simulated:

@@ -116,7 +116,7 @@ class DirectedJoin(EmdJoin):
     searches: list[tuple[int, Mapping[str, int]]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, kind: EmdJoin) -> Self:
+    def from_kind(cls, kind: EmdJoin) -> Self:
         return cls(**{each.name: getattr(kind, each.name) for each in fields(EmdJoin)})
 
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
@@ -166,14 +166,14 @@ def simulate(
     pipeline = pipeline_in_memory(query, formats)
     kind, queues = pipeline.kind, Queues(tasks, batch_ms)
     assert isinstance(kind, EmdJoin)
-    kind = DirectedJoin.of(kind if search is None else replace(kind, search=search))
+    kind = DirectedJoin.from_kind(kind if search is None else replace(kind, search=search))
     method = kind.method if feedback_ms is None else replace(kind.method, feedback_ms=feedback_ms)
     if isinstance(method, EmdDdsj):
         placed = method.width, method.feedback_ms
         method = QueuedEmdDdsj(*placed, queues) if regards_queues else EmdDdsjByTerms(*placed, terms)
     kind = replace(kind, method=method)
     engine = LocalEngine(replace(pipeline, kind=kind, tasks=tasks), restarts=False)
-    timed = [TimedTask.of(task) for task in engine.tasks]
+    timed = [TimedTask.from_task(task) for task in engine.tasks]
     engine.tasks, engine.feedback = list(timed), QueuedFeedback(kind, timed, queues, costs)
     counts, pairs, plans = list[Counter[str]](), list[int](), list[int]()
     directions = list[tuple[Counter[str], Counter[str]]]()

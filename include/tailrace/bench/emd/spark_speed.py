@@ -73,7 +73,7 @@ def by_window(echo: Echo) -> list[Row]:
 def _batches(spark: SparkSession, directory: Path, window_s: int, echo: Echo) -> Row:
     """Run batches of one second of the stream; return the medians of the batches after the state is full."""
     query, warehouse = speed.fast_query(speed.NEAR.threshold, window_s, directory, TASKS), directory / f"W{window_s}"
-    layout, rows = Layout.of(warehouse, query.name), list[Row]()
+    layout, rows = Layout.for_query(warehouse, query.name), list[Row]()
     known, last = dict[Path, tuple[int, int]](), time.perf_counter()
 
     def on_batch(batch: int, rows_left: int, tables: dict[str, pa.Table]) -> None:

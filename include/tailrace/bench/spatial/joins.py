@@ -150,7 +150,7 @@ def run(query: Query, streams: Streams) -> Row:
     """
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
     engine = LocalEngine(pipeline_in_memory(query, formats))
-    timed = [TimedTask.of(task) for task in engine.tasks]
+    timed = [TimedTask.from_task(task) for task in engine.tasks]
     balance, waited_ms, cpu_s = Balance(), 0.0, 0.0
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
         engine.tasks = [replace(task, store=ChunkFiles(Path(name) / str(task.index))) for task in timed]

@@ -85,7 +85,7 @@ def ours(spark: SparkSession, directory: Path, seconds: float, method: str = "in
     """Run the live join by a method until the feed ends, and drain it."""
     feed, commits = FixWriter(directory / "in", seconds), Commits()
     query = table_query(method, directory / "in")
-    layout = Layout.of(directory / "tables", query.name)
+    layout = Layout.for_query(directory / "tables", query.name)
 
     def on_batch(batch: int, rows_left: int, tables: dict[str, pa.Table]) -> None:
         if "segments" in tables:

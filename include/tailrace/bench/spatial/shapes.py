@@ -70,7 +70,7 @@ def by_condition(count: int, rounds: int, echo: Echo) -> tuple[list[Row], list[R
         for condition in conditions if make is not None else conditions[-1:]:
             setting = {"shapes": name, "relation": condition.relation}
             echo(f"{len(points):,} {name}, {condition.relation}")
-            ours, by_geos = ShapeSearch(table, condition), LocalIndex.of(geometries_of(table), condition)
+            ours, by_geos = ShapeSearch(table, condition), LocalIndex.from_geometries(geometries_of(table), condition)
             searches: dict[str, TableSearch] = dict(zip(METHODS, (ours, by_geos), strict=True))
             pairs = _checked(searches, geometries)
             contestants = {how: partial(_run, search, geometries) for how, search in searches.items()}

@@ -100,11 +100,11 @@ class _Timed:
         start = time.process_time()
         condition = Condition(RELATION, None, Geodesic())
         if how == "external":
-            search: TableSearch = ExternalSearch.of(table.shapes, condition)
+            search: TableSearch = ExternalSearch.from_shapes(table.shapes, condition)
         elif how == NATIVE:
             search = _PaperBaseline(table.geometries, condition)
         else:
-            search = TableIndex.of(table.shapes, RELATION, cast(How, how))
+            search = TableIndex.from_shapes(table.shapes, RELATION, cast(How, how))
         return _Timed(search, time.process_time() - start)
 
     def run(self, points: Points) -> Row:

@@ -180,14 +180,14 @@ def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> PassTime
 
 
 def _results(query: Query, out: Path) -> pa.Table:
-    return Tables(Layout.of(out, query.name)).read("results")
+    return Tables(Layout.for_query(out, query.name)).read("results")
 
 
 def _pairs(table: pa.Table) -> pa.Table:
     """Return the pairs of a fix and a district, by our index in process."""
     rows = districts()
     points = Points(*(table[name].to_numpy() for name in ("lon", "lat")))
-    matches = TableIndex.of(rows.shapes, RELATION).matches(points)
+    matches = TableIndex.from_shapes(rows.shapes, RELATION).matches(points)
     return pa.table(
         {"left_id": table["id"].take(pa.array(matches.left)), "right_id": rows.ids.take(pa.array(matches.right))}
     )

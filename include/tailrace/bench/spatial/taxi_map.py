@@ -60,7 +60,7 @@ def _borders(ax: Axes, table: DimensionTable) -> None:
 def _found(ax: Axes, table: DimensionTable, stream: pa.Table) -> None:
     """Draw the fixes of a stream in the colour of the district that the table join finds; grey where it finds none."""
     points = _points(stream)
-    matches = TableIndex.of(table.shapes, RELATION).matches(points)
+    matches = TableIndex.from_shapes(table.shapes, RELATION).matches(points)
     outside = np.ones(len(points), bool)
     outside[matches.left] = False
     for row in range(len(table)):

@@ -90,7 +90,7 @@ def estimates(query: Query, stream: RecordedStream, every_ms: int) -> Iterator[t
 
 def search_of(query: Query, doubling: bool = True) -> SlackSearch:
     """Return the search that the query's policy declares."""
-    return SlackSearch.of(policy_of(query), query.tick_ms, doubling)
+    return SlackSearch.from_policy(policy_of(query), query.tick_ms, doubling)
 
 
 def stamped(query: Query, steps: Iterable[CalibrationStep]) -> list[tuple[SlackPolicy, int]]:
@@ -124,7 +124,7 @@ class MemoryHistory:
     def since(self, low: int) -> RecentTuples:
         event, tick = self._column("event_time"), self._column("tick")
         is_newer = event >= low
-        course = EventTimeCourse.of(tick[is_newer], event[is_newer])
+        course = EventTimeCourse.from_tuples(tick[is_newer], event[is_newer])
         first = int(np.searchsorted(tick, course.tick[0]))
         delays = course.delays(tick[first:], event[first:])
         return RecentTuples(low, self.tuples.filter(pa.array(is_newer)), course, delays)

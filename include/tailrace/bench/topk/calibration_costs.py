@@ -52,7 +52,7 @@ def steps_of_search(sample: Callable[[], Sample]) -> int:
 
     Each step reads history anew, as calibrations do.
     """
-    search = SlackSearch.of(POLICY, TICK_MS)
+    search = SlackSearch.from_policy(POLICY, TICK_MS)
     interval = search.start(POLICY.k_ms)
     for step in range(1, STEPS + 1):
         measurement = sample().measure(search.durations(interval))

@@ -63,7 +63,7 @@ def drift(echo: Echo) -> list[Followed]:
     The stream is calibrated every five minutes.
     """
     topk_query, results = query(ADAPTIVE), list[Followed]()
-    stream = RecordedStream.of(topk_query, generate_stream({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
+    stream = RecordedStream.read(topk_query, generate_stream({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
     jump_ms = START_MS + SECONDS * 500
     for rule in (*RULES, "two_scales"):
         steps = list(_proposed(rule, topk_query, stream))

@@ -45,7 +45,7 @@ _HOUR_MS = 3_600_000
 def calibration(flights: pa.Table) -> RecentWinners:
     """Return the calibration of the query over flights in order of departure."""
     query, policy = declared_query(QUERY), CacheDuration(policy="cache_duration")
-    stream = RecordedStream.of(query, flights)
+    stream = RecordedStream.read(query, flights)
     kind = windowed(build(query, [stream.types]))
     return RecentWinners(kind, MemoryHistory(stream.tuples), policy, query.tick_ms)
 

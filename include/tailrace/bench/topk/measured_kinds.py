@@ -78,7 +78,7 @@ class MeasuredTruth:
     fit: MeasuredFit
 
     @staticmethod
-    def of(law: MeasuredLaw, windows: int = MANY, seed: int = 0) -> MeasuredTruth:
+    def compute(law: MeasuredLaw, windows: int = MANY, seed: int = 0) -> MeasuredTruth:
         calibration = law.calibration(windows, np.random.default_rng([seed, 1]))
         return MeasuredTruth(MeasuredFit(calibration.whole_sample(), calibration.scales.unit_ms))
 

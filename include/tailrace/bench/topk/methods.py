@@ -47,7 +47,7 @@ def methods(echo: Echo) -> tuple[list[Row], dict[str, Simulated]]:
 
 def _run(method: str, policy: dict[str, Any], tuples: pa.Table) -> Simulated:
     method_query = query(policy, method)
-    stream = RecordedStream.of(method_query, tuples)
+    stream = RecordedStream.read(method_query, tuples)
     steps = calibrations(method_query, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
     return simulate(method_query, stream, stamped(method_query, steps))
 

@@ -122,7 +122,7 @@ def ends(tau_ms: int, doubling: bool = True, seed: int = 1) -> Bracket:
 def _stream(tau_ms: int, windows: int, seed: int) -> RecordedStream:
     """Generate a stream that is long enough for `windows` whole windows."""
     seconds = (windows + 40) * SLIDE_MS // 1000 + 12 * tau_ms // 1000
-    return RecordedStream.of(query(ADAPTIVE), generate_stream(tau_ms, seconds, RATE, seed))
+    return RecordedStream.read(query(ADAPTIVE), generate_stream(tau_ms, seconds, RATE, seed))
 
 
 def _lag(stream: RecordedStream) -> float:

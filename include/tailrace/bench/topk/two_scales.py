@@ -65,7 +65,7 @@ class Truth:
     needed: NDArray[np.int64]
 
     @staticmethod
-    def of(law: Delayed, windows: int = MANY, seed: int = 0) -> Truth:
+    def compute(law: Delayed, windows: int = MANY, seed: int = 0) -> Truth:
         return Truth(needed_ms(law.tuples(windows, np.random.default_rng([seed, 1])), law.keys))
 
     @property

@@ -130,7 +130,7 @@ class _Estimation:
             count = min(2 * count, available)
 
     def _level(self, recent: Mask, block: Ints) -> DelayLevel:
-        return DelayLevel.of(self.delay[recent], self.weight[recent], block)
+        return DelayLevel.from_delays(self.delay[recent], self.weight[recent], block)
 
     def _blocks(self, change: int, unit: Ints, level: DelayLevel, ages: Ages) -> Ints:
         """Return the block index of each tuple, given its unit of event time; blocks are longer than a burst.
@@ -166,14 +166,14 @@ class _Estimation:
         winners, age = self.sample.winners, self.sample.age
         chosen = slice(None, None, len(self.event) // _AGES + 1)
         row, end = self.windows.ends(self.windows.pane(self.event[chosen]), None, None)
-        of_all = Ages.of(end - self.event[chosen][row], self.weight[chosen][row])
+        of_all = Ages.from_shares(end - self.event[chosen][row], self.weight[chosen][row])
         steps = level.steps(np.ones(1))
         wait = shortest_wait(level.delays, steps[0], of_all, self.allowed)
         lost = sums_by_number(self.window, winners.share * level.survival(age + wait))
         excess = lost - losses(level.delays, steps, of_all, np.array([wait]))[0, 0]
         differ = exceeds(excess, self.over + _LONGER, SURE)
         of_winners = WinnersAges(age, self.window, winners.share, self.over + _LONGER, differ)
-        return Ages.of(age, winners.share) if differ else of_all, of_winners
+        return Ages.from_shares(age, winners.share) if differ else of_all, of_winners
 
     def _contradicts(self, fit: Fit, ratio: float, k_ms: int) -> bool:
         """Test whether the winners' ranks contradict the model at the delays that determine K."""

@@ -29,7 +29,7 @@ class Ages:
     until: Floats
 
     @staticmethod
-    def of(age: Ints, share: Floats) -> Ages:
+    def from_shares(age: Ints, share: Floats) -> Ages:
         """Build the distribution of ages (in any order), each with its share of the whole."""
         order = np.argsort(age)
         sums = np.append(0.0, np.cumsum(share[order]))

@@ -28,7 +28,7 @@ class DelayLevel:
     mass: Floats
 
     @staticmethod
-    def of(delay: Ints, weight: Floats, block: Ints) -> DelayLevel:
+    def from_delays(delay: Ints, weight: Floats, block: Ints) -> DelayLevel:
         """Build the level of at least one tuple, with its delay, its weight, and the number of its block from 0 on."""
         delays = np.unique(delay)
         if len(delays) > _RANKS + _LATEST:

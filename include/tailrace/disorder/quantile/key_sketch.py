@@ -53,7 +53,7 @@ class KeySketch:
     until: Ints
 
     @staticmethod
-    def of(stretch: Ints, group: Hashes, tick: Ints) -> tuple[KeySketch, Ints]:
+    def from_rows(stretch: Ints, group: Hashes, tick: Ints) -> tuple[KeySketch, Ints]:
         """Build the sketch of r rows; return it, and the index in it of each row's key."""
         hashes, rank = np.unique(group, return_inverse=True)
         code, split = pair(stretch, rank)
@@ -69,7 +69,7 @@ class KeySketch:
         columns = (np.concatenate([state.get(name, column[:0]), column]) for name, column in new.items())
         (stretch, group), old_count = columns, len(state.get("group_hash", ()))
         at = np.concatenate([np.full(old_count, -1), sample.at])
-        groups, index = KeySketch.of(stretch, group.view(np.uint64), at)
+        groups, index = KeySketch.from_rows(stretch, group.view(np.uint64), at)
         return groups, sample.at < groups.until[index[old_count:]]
 
     def checkpoint(self, oldest: int) -> PolicyState:

@@ -92,7 +92,7 @@ def read(view: QueryView, request: KindRequest) -> TopKAnswer:
     """Read the newest rankings of all keys, or of the requested one."""
     query = view.query
     assert isinstance(query, TopKQuery)
-    part, names = AnswerRange(key=request.key).of(query), list(query.topk.select)
+    part, names = AnswerRange(key=request.key).for_query(query), list(query.topk.select)
     pieces = Pieces()
     since = _newest_since(view, part, ms(query.window.slide), request.limit)
     rankings = [] if since is None else _rankings(view, AnswerRange(start=since, key=part.key), names, request.limit)
