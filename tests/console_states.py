@@ -24,7 +24,7 @@ from local_driver import correct_here, one_by_one
 from oracle import Settings
 from panel_stream import BATCH_ROWS, PanelStream, query_over, run_stream
 from tailrace.calibration.calibrate import calibrate
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
 from tailrace.console.table_facts import TableFacts
 from tailrace.correction.correction_range import CorrectionRange
@@ -301,7 +301,7 @@ def bare_row(stream: PanelStream, now_ms: int) -> StreamRow:
     """Return the row of a stream before its tables were read; no driver host knows its driver."""
     with _clock_at(now_ms):
         unpromised = frozenset(() if Promise.of_policy(stream.query.policy).is_given else (stream.view.name,))
-        known = Known(views={}, kinds={}, faults={}, problems=[], unpromised=unpromised)
+        known = QueryCatalogue(views={}, kinds={}, faults={}, problems=[], unpromised=unpromised)
         return Hosted(FakeHost(), [])._row(stream.view, known, None)
 
 

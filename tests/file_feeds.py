@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 
-COLUMNS = Columns("event", None, "id", "key", {"value": "v"}, 0, 0)
+COLUMNS = SourceMapping("event", None, "id", "key", {"value": "v"}, 0, 0)
 TYPES = {"event": "int64", "id": "string", "key": "string", "v": "double"}
 GOOD = {"event": 1, "id": "a", "key": "k", "v": 1.5}
 LINE = json.dumps(GOOD).encode()

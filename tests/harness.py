@@ -22,7 +22,7 @@ from tailrace.expressions.projection import Projection
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import Segment
 from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
@@ -91,7 +91,7 @@ def make_pipeline(
     kind = kind or kind_of(windows_of(settings), settings.function, settings.q, keys=keys)
     names = NAMES | ({} if keyed else {"key": None}) | ({"key": tuple(keys)} if keys else {})
     needed = kind.inputs[0]
-    columns = Columns(
+    columns = SourceMapping(
         **names,
         values=needed.columns,
         earliest_ms=-(10**15),

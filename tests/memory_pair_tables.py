@@ -24,7 +24,7 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 from toy_join import ToyJoin
@@ -121,7 +121,7 @@ class MemoryPairTables:
         bounds = [0, *sorted(cuts), len(self.streams[side])]
         tables = {str(i): self._raw(side, *bounds[i : i + 2]) for i in range(len(bounds) - 1)}
         value = self.kind.inputs[side].columns
-        columns = Columns(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
+        columns = SourceMapping(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
         columns = replace(columns, types={"value": pa.string()}, carried=self.kind.inputs[side].carried)
         names = self.kind.inputs[side].column_types
         return StreamReader(SIDES[side], MemoryFormat(tables), columns, {}, names, self.join.tick)

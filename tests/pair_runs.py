@@ -21,7 +21,7 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import Segment
 from toy_join import ToyJoin
 
@@ -178,7 +178,7 @@ def pipeline_of(
     kind = sample.make(join, feedback)
     readers = []
     for name, needed in zip(SIDES, kind.inputs, strict=True):
-        columns = Columns("event_time", "arrival_time", "id", None, needed.columns, -FOREVER, FOREVER)
+        columns = SourceMapping("event_time", "arrival_time", "id", None, needed.columns, -FOREVER, FOREVER)
         columns = replace(columns, types=needed.types, carried=needed.carried)
         readers.append(StreamReader(name, MemoryFormat(tables), columns, {}, needed.column_types, join.tick))
     return Pipeline(kind, tuple(readers), tasks), segments

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
@@ -35,15 +35,15 @@ class ToyFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still
 
-    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+    def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         types = dict(field.split(":") for field in _lines(path)[0].split(";"))
         require(path, columns, [*types])
         return {name: types[name] for name in columns.named().values()}
 
-    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+    def names(self, path: SourceFile, columns: SourceMapping) -> set[str] | None:
         return None
 
-    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+    def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
         return {}
 
     def split(self, path: SourceFile) -> list[Segment]:

@@ -142,7 +142,9 @@ def test_an_interval_to_one_side_stores_half_of_what_one_to_both_sides_does():
 def test_a_batch_indexes_what_it_brings_and_not_what_is_stored(monkeypatch, tmp_path: Path, join, shapes, restarts):
     indexed: list[int] = []
     of = LocalIndex.from_geometries
-    monkeypatch.setattr(LocalIndex, "from_geometries", lambda rows, condition: indexed.append(len(rows)) or of(rows, condition))
+    monkeypatch.setattr(
+        LocalIndex, "from_geometries", lambda rows, condition: indexed.append(len(rows)) or of(rows, condition)
+    )
     rate, reach, batches = 20, 64, 128
     times = np.arange(0, batches * 1000, 1000 // rate)
     random = np.random.default_rng(5)

@@ -947,7 +947,7 @@ def test_a_warehouse_that_is_away_is_said_and_may_pass(client, monkeypatch):
     def away(*_):
         raise DriverHostDown("no answer")
 
-    monkeypatch.setattr(streams_route.Known, "read", away)
+    monkeypatch.setattr(streams_route.QueryCatalogue, "read", away)
     answer = client.get(STREAMS)
     assert answer.status_code == 503
     assert answer.json() == {

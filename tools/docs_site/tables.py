@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from tailrace.storage import table_columns
-from tailrace.storage.table_columns import HISTORY, KINDS, LATE_ITEMS, Columns
+from tailrace.storage.table_columns import HISTORY, KINDS, LATE_ITEMS, TableColumns
 
-_PAGES: tuple[tuple[str, str, tuple[Columns, ...]], ...] = (
+_PAGES: tuple[tuple[str, str, tuple[TableColumns, ...]], ...] = (
     ("results", "The answers as the stream gave them: the kind's columns, and", (table_columns.STAMPS,)),
     ("corrections", "Later versions of answers: the columns of `results`, and", (table_columns.CORRECTIONS,)),
     ("late", "The tuples that came too late for an answer.", (table_columns.LATE, LATE_ITEMS)),
@@ -44,13 +44,13 @@ def page() -> str:
     return "\n".join([_ABOUT, "## Columns of answers\n", *own, _CURRENT, *tables])
 
 
-def _rows(*parts: Columns) -> str:
+def _rows(*parts: TableColumns) -> str:
     rows = ["| column | type | meaning |", "| --- | --- | --- |"]
     rows += [f"| `{name}` | {_type(column.dtype)} | {column.meaning} |" for name, column in _columns(parts)]
     return "\n".join([*rows, ""])
 
 
-def _columns(parts: tuple[Columns, ...]) -> Iterator[tuple[str, table_columns.Column]]:
+def _columns(parts: tuple[TableColumns, ...]) -> Iterator[tuple[str, table_columns.Column]]:
     for part in parts:
         yield from part.items()
 

@@ -109,7 +109,7 @@ MUTATIONS = (
     ),
     Mutation(
         "SQL text: what it says does not stand beside it too",
-        "sql/beside.py",
+        "sql/fields_outside.py",
         'for name in ("key", "where"):',
         "for name in ():",
         (f"{SQL_REFUSALS}::test_a_field_that_says_what_the_text_says_is_refused_by_its_path",),

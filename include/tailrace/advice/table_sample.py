@@ -17,7 +17,7 @@ from tailrace.advice.csv_shape import decimal_of, delimiter_of, has_decimal_comm
 from tailrace.advice.sample_format import DELTA, format_of
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMA, COMMAS, POINT, CsvDialect
 from tailrace.sources.csv_files import CsvFiles, read_header
 from tailrace.sources.csv_records import blocks
@@ -111,7 +111,7 @@ def topic_sample(declared: Mapping[str, str]) -> TableSample:
         When the topic is not there, has no record, or its records are no JSON objects.
     """
     source = KafkaSource.model_validate(declared)
-    columns = Columns(APPEND_TIME, APPEND_TIME, ID, None, {}, 0, 0)
+    columns = SourceMapping(APPEND_TIME, APPEND_TIME, ID, None, {}, 0, 0)
     segments = source.open(Opening(columns, DELTA_TABLES, 1.0, types={ID: "string"})).fresh()
     if not segments:
         raise refuse(source.uri(), "it has no record", "a topic with some records, as many as you have")

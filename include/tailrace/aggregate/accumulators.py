@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.grouping import How
 from tailrace.ground.value_column import Floats, Ints, ValueColumn, is_of_64_bits, stored_type
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 _LOW = np.int64(0xFFFFFFFF)
 
@@ -32,10 +32,10 @@ class Accumulator(Protocol):
     def types(self) -> dict[str, pa.DataType]:
         """The types of its columns, by name."""
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         """Return the accumulator's columns for single tuples, shape (n,), given the values of its column."""
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         """Merge the rows of each group: columns of shape (n,) become columns of shape (m,)."""
 
 
@@ -53,10 +53,10 @@ class Count:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.int64()}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return {self.name: values.is_value.astype(np.int64)}
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         return {self.name: rows.fold(columns[self.name], "sum")}
 
 
@@ -74,10 +74,10 @@ class Total:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.float64()}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return {self.name: values.doubles}
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         return {self.name: rows.fold(columns[self.name], "sum")}
 
 
@@ -95,11 +95,11 @@ class Squares:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: pa.float64()}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         with np.errstate(over="ignore"):
             return {self.name: np.square(values.doubles)}
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         return {self.name: rows.fold(columns[self.name], "sum")}
 
 
@@ -118,10 +118,10 @@ class ExactTotal:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.int64())
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return dict(zip(self.names, values.limbs, strict=True))
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         """Add digit by digit with a carry; a digit is below 2³², so up to 2³¹ rows may be added."""
         sums, carry = {}, np.zeros(len(rows), np.int64)
         *lower, last = self.names
@@ -130,19 +130,19 @@ class ExactTotal:
             sums[name], carry = digit & _LOW, digit >> 32
         return sums | {last: rows.fold(columns[last], "sum") + carry}
 
-    def words(self, columns: Columns) -> tuple[Ints, Ints]:
+    def words(self, columns: Arrays) -> tuple[Ints, Ints]:
         """Return the low and the high word of the sums in 128 bits, shape (m,); None where one needs more."""
         low, high, *more = (columns[name] for name in self.names)
         if not more:
             return low | (high << 32), high >> 32
         return low | (high << 32), more[0] | (more[1] << 32)
 
-    def overflows(self, columns: Columns) -> NDArray[np.bool_]:
+    def overflows(self, columns: Arrays) -> NDArray[np.bool_]:
         """Mark the sums that need more than 128 bits, shape (m,)."""
         last = columns[self.names[-1]]
         return np.zeros(len(last), bool) if is_of_64_bits(self.dtype) else last >> 31 != last >> 63
 
-    def doubles(self, columns: Columns) -> Floats:
+    def doubles(self, columns: Arrays) -> Floats:
         """Return the sums as doubles, shape (m,)."""
         total = np.zeros(len(columns[self.names[0]]))
         for name in reversed(self.names):
@@ -166,14 +166,14 @@ class Extreme:
     def types(self) -> dict[str, pa.DataType]:
         return {self.name: stored_type(self.dtype)}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         numbers: NDArray[Any] = values.objects
         if not values.has_nulls:
             return {self.name: numbers}
         limits: Any = np.finfo(np.float64) if numbers.dtype == np.float64 else np.iinfo(np.int64)
         return {self.name: np.where(values.is_value, numbers, limits.max if self.how == "min" else limits.min)}
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         return {self.name: rows.fold(columns[self.name], self.how)}
 
 
@@ -195,11 +195,11 @@ class Moments:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.float64())
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         parts = values.is_value.astype(np.float64), values.doubles, np.zeros(len(values.column))
         return dict(zip(self.names, parts, strict=True))
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         number, mean, squares = (columns[name] for name in self.names)
         with np.errstate(over="ignore", invalid="ignore"):
             count = rows.fold(number, "sum")

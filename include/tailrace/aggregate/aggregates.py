@@ -17,7 +17,7 @@ from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 
 @dataclass(frozen=True)
@@ -113,30 +113,30 @@ class Aggregates:
             columns |= accumulator.types
         return columns
 
-    def lift(self, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, tuples: pa.RecordBatch) -> Arrays:
         """Return the columns of the accumulators for single tuples, shape (n,)."""
         bound = {each.values.column: each.values for each in self.aggregates if each.values is not None}
         values = {name: each.read(tuples) for name, each in bound.items()}
-        columns: Columns = {}
+        columns: Arrays = {}
         for accumulator in self.accumulators:
             columns |= accumulator.lift(values[accumulator.column], tuples)
         return columns
 
-    def merge_rows(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge_rows(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         """Merge the accumulators of the rows of each group, except those that keep values."""
-        merged: Columns = {}
+        merged: Arrays = {}
         for accumulator in self.accumulators:
             if not isinstance(accumulator, Kept):
                 merged |= accumulator.merge(rows, columns)
         return merged
 
-    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def merge(self, group_id: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         if self.keeps:
             return group_id, columns
         codes, rows = GroupedRows.from_codes(group_id)
         return codes, {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
 
-    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         """Merge the rows of each window, for `finish`."""
         codes, rows = GroupedRows.from_codes(group_id)
         columns = {name: column[row] for name, column in columns.items()}

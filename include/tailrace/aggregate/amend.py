@@ -17,7 +17,7 @@ from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 _IDENTITY = ("key", "window_end", "tuples")
 
@@ -43,7 +43,7 @@ def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
 class AmendedAggregates(Aggregates):
     """The aggregates of a query, with amounts in late rows if all its functions can be amended."""
 
-    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+    def late(self, group_id: Ints, columns: Arrays) -> tuple[Ints, dict[str, pa.Array]]:
         codes, rows = GroupedRows.from_codes(group_id)
         tuples = rows.fold(columns["tuples"], "sum")
         late = {"tuples": pa.array(tuples)}

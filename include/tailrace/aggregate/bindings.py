@@ -29,7 +29,7 @@ from tailrace.ground.value_column import (
     restored,
     stored_type,
 )
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 if TYPE_CHECKING:
     from tailrace.aggregate.distinct_sketch import DistinctSketch
@@ -113,8 +113,8 @@ class BoundFunction:
 
     result: pa.DataType
     accumulators: tuple[Accumulator, ...]
-    finish: Callable[[Columns], pa.Array]
-    measure: Callable[[GroupedRows, Columns], Columns] | None = None
+    finish: Callable[[Arrays], pa.Array]
+    measure: Callable[[GroupedRows, Arrays], Arrays] | None = None
     count: Count | None = None
 
 
@@ -232,7 +232,7 @@ def bind_list(values: Values, parameters: Mapping[str, Any], is_set: bool) -> Bo
 
 
 def bind_joint(
-    values: Values, parameters: Mapping[str, Any], finish: Callable[[JointMoments, Columns], pa.Array]
+    values: Values, parameters: Mapping[str, Any], finish: Callable[[JointMoments, Arrays], pa.Array]
 ) -> BoundFunction:
     """Bind a statistic of pairs of numbers."""
     assert values.second is not None
@@ -240,19 +240,19 @@ def bind_joint(
     return BoundFunction(pa.float64(), (moments,), partial(finish, moments))
 
 
-def _integers(name: str, columns: Columns) -> pa.Array:
+def _integers(name: str, columns: Arrays) -> pa.Array:
     return pa.array(columns[name], pa.int64())
 
 
-def _doubles(count: str, name: str, columns: Columns) -> pa.Array:
+def _doubles(count: str, name: str, columns: Arrays) -> pa.Array:
     return pa.array(columns[name], pa.float64(), mask=columns[count] == 0)
 
 
-def _stored(count: str, name: str, dtype: pa.DataType, columns: Columns) -> pa.Array:
+def _stored(count: str, name: str, dtype: pa.DataType, columns: Arrays) -> pa.Array:
     return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)
 
 
-def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns) -> pa.Array:
+def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Arrays) -> pa.Array:
     """Return sums in their result type, null where they exceed it."""
     low, high = total.words(columns)
     is_null = columns[count] == 0
@@ -274,7 +274,7 @@ def _has_digits(low: np.ndarray, high: np.ndarray, digits: int) -> np.ndarray:
     return within & (magnitude_high >= 0)
 
 
-def _mean(count: str, total: ExactTotal | Total, scale: int, columns: Columns) -> pa.Array:
+def _mean(count: str, total: ExactTotal | Total, scale: int, columns: Arrays) -> pa.Array:
     number = columns[count]
     divisor = np.maximum(number, 1)
     totals = columns[total.name] if isinstance(total, Total) else total.doubles(columns)
@@ -288,32 +288,32 @@ def _mean(count: str, total: ExactTotal | Total, scale: int, columns: Columns) -
     return pa.array(means, mask=number == 0)
 
 
-def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> pa.Array:
+def _spread(moments: Moments, is_root: bool, freedom: int, columns: Arrays) -> pa.Array:
     number, _, squares = (columns[name] for name in moments.names)
     variance = squares / np.maximum(number - freedom, 1)
     return pa.array(np.sqrt(variance) if is_root else variance, mask=number <= freedom)
 
 
-def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Columns) -> Columns:
+def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Arrays) -> Arrays:
     """Merge accumulators over a row of each distinct value; the result is as if these were all rows."""
     group, row = kept.distinct_rows(rows, columns)
     stored = pa.array(columns[kept.name][row], stored_type(kept.dtype))
     values = ValueColumn(restored(stored, np.zeros(len(row), bool), kept.dtype))
     distinct = GroupedRows(group.astype(np.int32), len(rows), np.arange(len(rows)))
-    merged: Columns = {}
+    merged: Arrays = {}
     for each in accumulators:
         merged |= each.merge(distinct, each.lift(values, _NO_TUPLES))
     return merged
 
 
-def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Columns:
+def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Arrays) -> Arrays:
     counts, values = kept.ascending(rows, columns)
     answers = np.zeros(len(counts))
     answers[counts > 0] = quantiles(counts[counts > 0], values, q)
     return {"count": counts, "quantile": answers}
 
 
-def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Columns) -> Columns:
+def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Arrays) -> Arrays:
     counts, row = kept.ascending_rows(rows, columns)
     sizes, of_group = np.unique(counts, return_inverse=True)
     places = np.array([max(ceil(q * size) - 1, 0) for size in sizes.tolist()], np.int64)  # q · n rounded up, exactly
@@ -324,11 +324,11 @@ def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Columns)
     return {"count": counts, "quantile": answers}
 
 
-def _estimates(sketch: DistinctSketch, columns: Columns) -> pa.Array:
+def _estimates(sketch: DistinctSketch, columns: Arrays) -> pa.Array:
     return pa.array(sketch.counts(columns))
 
 
-def _distinct(kept: Kept, rows: GroupedRows, columns: Columns) -> Columns:
+def _distinct(kept: Kept, rows: GroupedRows, columns: Arrays) -> Arrays:
     return {"distinct": kept.distinct(rows, columns)}
 
 

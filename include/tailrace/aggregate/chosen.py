@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
 from tailrace.ground.value_column import ValueColumn, ranks, stored_type
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 if TYPE_CHECKING:
     from tailrace.aggregate.bindings import SecondColumn
@@ -104,16 +104,16 @@ class Chosen:
                 rows = rows.set_column(rows.schema.get_field_index(name), f"{self.name}:{now}", micros)
         return rows
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         chosen = values if self.second is None else ValueColumn(tuples.column(self.second.source))
-        columns: Columns = {self._has: values.is_value.astype(np.int64)}
+        columns: Arrays = {self._has: values.is_value.astype(np.int64)}
         columns |= {self.is_value: chosen.is_value.astype(np.int64), self.name: chosen.objects}
         if self.is_by_order:
             by = () if self.second is None else (values.objects,)
             columns |= dict(zip(self._order, (*by, *order_of(tuples)), strict=True))
         return columns
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         is_value = np.flatnonzero(columns[self._has])
         group = rows.group[is_value]
         order_types = self._order | self._chosen  # of equal tuples the least value is first
@@ -124,7 +124,7 @@ class Chosen:
             is_chosen = np.diff(group, prepend=-1) != 0
         else:
             is_chosen = np.diff(group, append=len(rows)) != 0
-        merged: Columns = {}
+        merged: Arrays = {}
         for name in self.types:
             column = columns[name]
             merged[name] = np.full(len(rows), None if column.dtype == object else 0, column.dtype)

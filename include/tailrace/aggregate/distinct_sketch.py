@@ -11,7 +11,7 @@ from datasketches import compact_theta_sketch, theta_union, update_theta_sketch
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints, ValueColumn
 from tailrace.partition.by_key import hash_of
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 _LG_K = 12
 """A sketch holds the 2¹² least hashes. Up to 2¹² values the count is exact; beyond, it is off by 1.6 % (1/√2¹²)."""
@@ -39,12 +39,12 @@ class DistinctSketch:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self._names, pa.int64()) | {self.name: pa.binary()}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         is_one, hash_ = self._names
         none = np.full(len(values.column), b"", object)
         return {is_one: values.is_value.astype(np.int64), hash_: _hashes(values), self.name: none}
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         is_one, hash_ = self._names
         ones = np.flatnonzero(columns[is_one])
         order = np.argsort(rows.group[ones], kind="stable")
@@ -73,7 +73,7 @@ class DistinctSketch:
         nothing = np.zeros(len(rows), np.int64)
         return {is_one: nothing, hash_: nothing, self.name: merged}
 
-    def counts(self, columns: Columns) -> Ints:
+    def counts(self, columns: Arrays) -> Ints:
         """Return the estimate of each sketch, rounded; shape (m,)."""
         sketches = (compact_theta_sketch.deserialize(text) if text else None for text in columns[self.name].tolist())
         return np.array([0 if each is None else round(each.get_estimate()) for each in sketches], np.int64)

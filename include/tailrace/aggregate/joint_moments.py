@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.aggregate.accumulators import merged_means
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import ValueColumn
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class JointMoments:
     def types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.names, pa.float64())
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         others = ValueColumn(tuples.column(self.other))
         is_pair, nothing = values.is_value & others.is_value, np.zeros(len(values.column))
         parts = is_pair.astype(np.float64), values.doubles, others.doubles, nothing, nothing, nothing
         return dict(zip(self.names, parts, strict=True))
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         number, *means, squares, other_squares, products = (columns[name] for name in self.names)
         with np.errstate(over="ignore", invalid="ignore"):
             count = rows.fold(number, "sum")
@@ -55,7 +55,7 @@ class JointMoments:
             return dict(zip(self.names, (count, *merged, *spreads), strict=True))
 
 
-def correlation(moments: JointMoments, columns: Columns) -> pa.Array:
+def correlation(moments: JointMoments, columns: Arrays) -> pa.Array:
     """Return Pearson's r, null of one pair and where one of the columns does not vary."""
     _, _, _, one, other, both = (columns[name] for name in moments.names)
     with np.errstate(all="ignore"):
@@ -67,7 +67,7 @@ def correlation(moments: JointMoments, columns: Columns) -> pa.Array:
     return pa.array(found, mask=(one == 0) | (other == 0))
 
 
-def covariance(moments: JointMoments, columns: Columns, freedom: int) -> pa.Array:
+def covariance(moments: JointMoments, columns: Arrays, freedom: int) -> pa.Array:
     """Return the covariance, with the divisor number of pairs − `freedom`; null where that is not positive."""
     number, *_, both = (columns[name] for name in moments.names)
     return pa.array(both / np.maximum(number - freedom, 1), mask=number <= freedom)

@@ -15,7 +15,7 @@ from tailrace.aggregate.chosen import ORDER, order_of
 from tailrace.ground.columns import pair
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, restored, stored_type
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Kept:
     def types(self) -> dict[str, pa.DataType]:
         return {self.has: pa.int64(), self.name: self._type}
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return {
             self.has: values.is_value.astype(np.int64),
             self.name: values.doubles if self.in_doubles else values.objects,
         }
 
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
         raise TypeError("a query that keeps values keeps a row for each tuple")
 
-    def ascending(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Floats]:
+    def ascending(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Floats]:
         """Return the number of values of each group, shape (m,), and each group's values in ascending order."""
         is_value = columns[self.has] > 0
         value, group = columns[self.name][is_value], rows.group[is_value]
@@ -69,18 +69,18 @@ class Kept:
         code.sort()
         return np.bincount(group, minlength=len(rows)), value[order][split(code)[1]]
 
-    def ascending_rows(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+    def ascending_rows(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Ints]:
         """Return the number of values of each group, shape (m,), and their rows by group and ascending value."""
         index = np.flatnonzero(columns[self.has] > 0)
         group = rows.group[index]
         order = np.lexsort([ranks(columns[self.name][index], self._type), group])
         return np.bincount(group, minlength=len(rows)), index[order]
 
-    def in_lists(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+    def in_lists(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Ints]:
         """Return the group and the row of each value that stands in a list, by group and place."""
         return self.distinct_rows(rows, columns)
 
-    def listed(self, limit: int, rows: GroupedRows, columns: Columns) -> Columns:
+    def listed(self, limit: int, rows: GroupedRows, columns: Arrays) -> Arrays:
         """Return the values of each group in stored form, None where there are more than the limit; see `lists`."""
         group, row = self.in_lists(rows, columns)
         counts = np.bincount(group, minlength=len(rows))
@@ -90,12 +90,12 @@ class Kept:
             listed[index] = values[end - count : end] if count <= limit else None
         return {"listed": listed}
 
-    def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
+    def distinct(self, rows: GroupedRows, columns: Arrays) -> Ints:
         """Return the number of distinct values of each group, shape (m,)."""
         group, _ = self.distinct_rows(rows, columns)
         return np.bincount(group, minlength=len(rows))
 
-    def distinct_rows(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+    def distinct_rows(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Ints]:
         """Return a row of each distinct value of each group: the group and the row, ascending by group and value."""
         index = np.flatnonzero(columns[self.has] > 0)
         value, group = columns[self.name][index], rows.group[index]
@@ -123,10 +123,10 @@ class KeptInOrder(Kept):
     def types(self) -> dict[str, pa.DataType]:
         return super().types | self._order
 
-    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+    def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return super().lift(values, tuples) | dict(zip(self._order, order_of(tuples), strict=True))
 
-    def in_lists(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+    def in_lists(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Ints]:
         index = np.flatnonzero(columns[self.has] > 0)
         group = rows.group[index]
         types = self._order | {self.name: self._type}  # of equal tuples the least value is first
@@ -135,7 +135,7 @@ class KeptInOrder(Kept):
         return group[order], index[order]
 
 
-def lists(dtype: pa.DataType, columns: Columns) -> pa.Array:
+def lists(dtype: pa.DataType, columns: Arrays) -> pa.Array:
     """Return lists of values of a type, given `Kept.listed`."""
     listed: list[list[Any] | None] = columns["listed"].tolist()
     stored = pa.array([value for each in listed if each is not None for value in each], stored_type(dtype))

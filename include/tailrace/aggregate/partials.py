@@ -8,7 +8,7 @@ import pyarrow as pa
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.aggregate.tick_groups import TickGroups, group_by_tick
 from tailrace.ground.columns import encode
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 from tailrace.windows.windows import Windows
 
 
@@ -23,7 +23,7 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
+        Arrays `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
         and key, or like the tuples where values are kept.
     """
     columns = aggregates.lift(tuples)
@@ -33,7 +33,7 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
     return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
 
 
-def _each(windows: Windows, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+def _each(windows: Windows, tuples: pa.RecordBatch, columns: Arrays, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     """Return a row for each tuple."""
     keys, key = encode(tuples.column("key"))
     pane, ones = windows.pane(np.asarray(tuples.column("event_time"))), np.ones(len(tuples), np.int64)
@@ -41,12 +41,12 @@ def _each(windows: Windows, tuples: pa.RecordBatch, columns: Columns, types: dic
     return _batch(groups, pane, np.asarray(tuples.column("tick")), {"tuples": ones} | columns, types)
 
 
-def _rows(groups: TickGroups, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+def _rows(groups: TickGroups, columns: Arrays, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     return _batch(groups.key, groups.pane, groups.tick, {"tuples": groups.tuples} | columns, types)
 
 
 def _batch(
-    key: pa.DictionaryArray, pane: np.ndarray, tick: np.ndarray, columns: Columns, types: dict[str, pa.DataType]
+    key: pa.DictionaryArray, pane: np.ndarray, tick: np.ndarray, columns: Arrays, types: dict[str, pa.DataType]
 ) -> pa.RecordBatch:
     values = [pa.array(columns[name], dtype) for name, dtype in types.items()]
     return pa.RecordBatch.from_arrays(

@@ -14,7 +14,7 @@ from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.estimates import estimated
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.running_answers import Steps
-from tailrace.disorder.error_model import Columns
+from tailrace.disorder.error_model import Arrays
 from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import as_doubles
 from tailrace.ground.value_column import Floats, Ints
@@ -56,7 +56,7 @@ class PromisedAggregates:
     def values(self) -> Mapping[str, str]:
         return dict(each.value for each in self.populations if each.value is not None)
 
-    def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
+    def threshold(self, error: float, risk: float, sums: Arrays, values: Arrays) -> float:
         """Return the largest λ_thr of the answers, see `PromisedAnswers`.
 
         An earlier check refuses a promise without any λ_thr.
@@ -64,7 +64,7 @@ class PromisedAggregates:
         assert self.populations
         return max(each.threshold(error, risk, sums, values) for each in self.populations)
 
-    def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:
+    def required_slack(self, error: float, window: Ints, need: Ints, columns: Arrays) -> Ints:
         """Return the least K with which each answer of each window is off by less than `error`; shape (a, m).
 
         Each distinct need of a window is a step, at which it gets more partials. At every step the answers over its
@@ -84,7 +84,7 @@ class PromisedAggregates:
         return any(each.is_estimated for each in self.aggregates)
 
     def off(
-        self, error: float, window: Ints, need: Ints, columns: Columns, age: Ints, expected: tuple[Floats, Floats]
+        self, error: float, window: Ints, need: Ints, columns: Arrays, age: Ints, expected: tuple[Floats, Floats]
     ) -> np.ndarray:
         """Test which answers of m windows are off when the windows close at given ages; shape (a, m, l)."""
         steps = Steps.from_partials(window, need)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints
-from tailrace.windows.panes import Columns
+from tailrace.windows.panes import Arrays
 
 _EVERY = "tuples"
 """The column of the numbers of tuples; present only where an answer needs it."""
@@ -94,7 +94,7 @@ class Steps:
         right_from = np.where(is_off & (step < self.last), step + 1, self.first)
         return self.need[np.maximum.reduceat(right_from, np.flatnonzero(step == self.first))]
 
-    def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Columns:
+    def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Arrays:
         """Merge the partials that the window has at each step.
 
         Few pairs of a step and a partial are merged at once. Otherwise the partials of each step are merged, and then
@@ -131,10 +131,10 @@ class Steps:
         return step[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count), row
 
 
-def _merge(aggregates: Aggregates, rows: GroupedRows, columns: Mapping[str, NDArray[Any]]) -> Columns:
+def _merge(aggregates: Aggregates, rows: GroupedRows, columns: Mapping[str, NDArray[Any]]) -> Arrays:
     tuples = {_EVERY: rows.fold(columns[_EVERY], "sum")} if _EVERY in columns else {}
     return tuples | aggregates.merge_rows(rows, dict(columns))
 
 
-def _batch(columns: Columns) -> pa.RecordBatch:
+def _batch(columns: Arrays) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})

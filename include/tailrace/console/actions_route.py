@@ -20,7 +20,7 @@ from fastapi import APIRouter, Depends
 from tailrace.console import dry_runs, rights
 from tailrace.console.airflow_dags import PAUSABLE, KnownDag, read_dags
 from tailrace.console.airflow_runs import task_state
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.dry_runs import DryRun
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Refused
@@ -81,7 +81,7 @@ class Actions(Shown):
 @router.get("/actions", dependencies=[Depends(rights.require_page)])
 def actions(name: str, user: GetUserDep) -> Actions:
     """Return the actions that the user can take on a query."""
-    view = Known.view(name)
+    view = QueryCatalogue.view(name)
     try:
         query = view.query
     except Refused:
@@ -91,7 +91,7 @@ def actions(name: str, user: GetUserDep) -> Actions:
 
 def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[Action]:
     name = view.name
-    dags = _Dags(name, read_dags(f"{kind}_{name}" for kind in DAG_KINDS), Known.fault(name), user)
+    dags = _Dags(name, read_dags(f"{kind}_{name}" for kind in DAG_KINDS), QueryCatalogue.fault(name), user)
     yield dags.run(
         "stream",
         "deploy",

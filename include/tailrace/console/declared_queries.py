@@ -81,7 +81,7 @@ QUERIES = DeclaredQueries()
 
 
 @dataclass(frozen=True)
-class Known:
+class QueryCatalogue:
     """The queries by name, including those with refused files, with their faults.
 
     A refused file is attributed to the query of the file's name.
@@ -103,7 +103,7 @@ class Known:
     unpromised: frozenset[str]
 
     @staticmethod
-    def read() -> Known:
+    def read() -> QueryCatalogue:
         """Read the declared queries, and the streams in the warehouse."""
         declared, problems = QUERIES.all()
         files, faults = _refused()
@@ -115,7 +115,7 @@ class Known:
         faults = {name: faults[name] for name in faults.keys() - kinds.keys()}
         queries = [each.query for each in declared]
         unpromised = frozenset(query.name for query in queries if not Promise.of_policy(query.policy).is_given)
-        return Known(views, kinds, faults, problems, unpromised)
+        return QueryCatalogue(views, kinds, faults, problems, unpromised)
 
     @staticmethod
     def view(name: str) -> QueryView:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
 from tailrace.console import streams_route
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.ledger_links import with_links
 from tailrace.console.panel_cache import LackingAnswer, PanelCache, versions
 from tailrace.console.rights import require_page, require_records
@@ -26,7 +26,7 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
     def read_panel(name: str, request: Request) -> Response:
         """Return the panel as JSON."""
         settings = _settings(panel, dict(request.query_params))
-        view = Known.view(name)
+        view = QueryCatalogue.view(name)
         try:
             answer = _CACHE.get(
                 (view.layout.home, view.file, panel.name, settings.model_dump_json()),

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tailrace.console.airflow_dags import KnownDag, PausedDag, held_up
 from tailrace.console.airflow_runs import deploying_since
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
@@ -134,7 +134,7 @@ class Hosted:
         except Refused as refused:
             return Hosted(None, list(refused.problems[:1]))
 
-    def with_drivers_alone(self, known: Known) -> Known:
+    def with_drivers_alone(self, known: QueryCatalogue) -> QueryCatalogue:
         """Add the queries whose files and streams are gone, but whose driver is still on the host."""
         warehouse = settings.warehouse()
         try:
@@ -148,14 +148,14 @@ class Hosted:
         alone = {name: QueryView(Layout.for_query(warehouse, name), None) for name in names if is_query_name(name)}
         return replace(known, views={**known.views, **alone})
 
-    def rows(self, names: list[str], known: Known) -> list[StreamRow]:
+    def rows(self, names: list[str], known: QueryCatalogue) -> list[StreamRow]:
         """Return the rows of some known queries, without facts of their tables."""
         deploying = deploying_since(names)
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             rows = pool.map(lambda name: self._safe_row(known.views[name], known, deploying.get(name)), names)
             return list(rows)
 
-    def _safe_row(self, view: QueryView, known: Known, deploying_ms: int | None) -> StreamRow:
+    def _safe_row(self, view: QueryView, known: QueryCatalogue, deploying_ms: int | None) -> StreamRow:
         """Return the row of a query; unreadable files do not hide the other rows."""
         try:
             return self._row(view, known, deploying_ms)
@@ -169,7 +169,7 @@ class Hosted:
                 state=StreamStateRow(word="unknown", tone="bad", why=why, since=None),
             )
 
-    def _row(self, view: QueryView, known: Known, deploying_ms: int | None) -> StreamRow:
+    def _row(self, view: QueryView, known: QueryCatalogue, deploying_ms: int | None) -> StreamRow:
         driver = self._driver(view.layout)
         reported = Status.read(view.layout)  # read second: a driver that ends meanwhile reports that before
         seen = Observation.read(view.layout, driver, reported, deploying_ms)

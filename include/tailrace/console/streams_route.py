@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query
 from tailrace.console import last_runs
 from tailrace.console.actions_route import watch
 from tailrace.console.airflow_dags import PAUSABLE, read_dags
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.facts_cache import FactsCache
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
@@ -101,7 +101,7 @@ def streams(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Streams:
     """Return a page of the queries that the user may read, with the table facts read so far; do not wait for tables."""
-    known, hosted = Known.read(), Hosted.connect()
+    known, hosted = QueryCatalogue.read(), Hosted.connect()
     may_list_all = may_list(user)
     if may_list_all:  # no DAG, and so no grant, covers a query that only the driver host knows
         known = hosted.with_drivers_alone(known)
@@ -136,8 +136,8 @@ def streams(
 @router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
 def summary(name: str, user: GetUserDep) -> QuerySummary:
     """Return the head of a query's page."""
-    known = Known.read()
-    view = Known.view(name)
+    known = QueryCatalogue.read()
+    view = QueryCatalogue.view(name)
     hosted = Hosted.connect()
     (row,) = hosted.rows([name], known)
     facts = _FACTS.get(view.layout, _WAIT_S)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import ConfigDict, Field
 
-from tailrace.console.declared_queries import Known
+from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.rights import require_page
 from tailrace.correction.uncorrected import span_uncorrected
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
@@ -32,5 +32,5 @@ def uncorrected(name: str, arrived: Annotated[TimesRequest, Query()]) -> Uncorre
     """Return the uncorrected late tuples that arrived in a range, by default at any time."""
     low = BEFORE_ALL if arrived.from_ is None else arrived.from_
     high = AFTER_ALL if arrived.to is None else arrived.to
-    late, start, end = span_uncorrected(Known.view(name).tables, (low, high))
+    late, start, end = span_uncorrected(QueryCatalogue.view(name).tables, (low, high))
     return UncorrectedLate(late=late, from_=start, to=end)

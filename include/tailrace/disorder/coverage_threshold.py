@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.error_model import Columns, Floats, Ints, PromisedAnswers
+from tailrace.disorder.error_model import Arrays, Floats, Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
 from tailrace.disorder.tick_statistics import TickRows, TickStatistics
@@ -104,7 +104,7 @@ class _RecentWindows:
             value, value_group = (np.concatenate(parts)[-_MAX_VALUES:] for parts in added)
             self.values[name] = value, value_group
 
-    def full_windows(self, block: int) -> tuple[Columns, Columns] | None:
+    def full_windows(self, block: int) -> tuple[Arrays, Arrays] | None:
         """Return the sums of the windows before `block`, and values; None if there are no such windows.
 
         `block` is the block of t_max. It becomes `measured`, and all but the newest windows are dropped.

@@ -13,7 +13,7 @@ from tailrace.ground.errors import Problem
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Columns = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 SAMPLE = pa.schema([(name, pa.int64()) for name in ("tick", "group", "pane", "tuples")])
 """Schema of the columns that every sample has: partials of some keys, whose hash is `group`."""
@@ -45,7 +45,7 @@ class PromisedAnswers(Protocol):
         Each is mapped to the column that is 1 where a row has a value, else 0.
         """
 
-    def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:
+    def required_slack(self, error: float, window: Ints, need: Ints, columns: Arrays) -> Ints:
         """Return the slack K that each answer of m windows needs to keep the promise.
 
         It is the least K from which on the window's answer is off by less than `error`.
@@ -69,7 +69,7 @@ class PromisedAnswers(Protocol):
         """Whether a promised answer depends on an estimate: its error does not always fall with K."""
 
     def off(
-        self, error: float, window: Ints, need: Ints, columns: Columns, age: Ints, expected: tuple[Floats, Floats]
+        self, error: float, window: Ints, need: Ints, columns: Arrays, age: Ints, expected: tuple[Floats, Floats]
     ) -> NDArray[np.bool_]:
         """Test which answers of m windows are off by `error` or more when the windows close at given ages.
 
@@ -87,7 +87,7 @@ class PromisedAnswers(Protocol):
         ndarray, shape (a, m, l)
         """
 
-    def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
+    def threshold(self, error: float, risk: float, sums: Arrays, values: Arrays) -> float:
         """Return λ_thr, the share of a window's tuples with which each answer keeps the promise, in (0, 1].
 
         Parameters

@@ -55,7 +55,9 @@ class HistogramColumns:
     def __post_init__(self) -> None:
         first = self.keys[:, 0]
         if (first[1:] < first[:-1]).any():
-            raise ValueError("the histograms are not in ascending order of their first key; use Columns.ordered")
+            raise ValueError(
+                "the histograms are not in ascending order of their first key; use HistogramColumns.ordered"
+            )
 
     @staticmethod
     def ordered(times: Ints, values: Values) -> tuple[HistogramColumns, Ints]:

@@ -10,12 +10,12 @@ from tailrace.expressions.projection import NamedError, Projection
 from tailrace.expressions.types import column_type
 from tailrace.ground.errors import Problem, Unfit, as_unfit
 from tailrace.sources.column_rules import require_fit
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import Types
 from tailrace.sources.type_names import data_type
 
 
-def with_derived(stream: str, columns: Columns, types: Types) -> Types:
+def with_derived(stream: str, columns: SourceMapping, types: Types) -> Types:
     """Return the types of a stream's columns; looked-up and derived columns replace the source's of the same name.
 
     Raises
@@ -38,7 +38,7 @@ def with_derived(stream: str, columns: Columns, types: Types) -> Types:
     return types | {name: str(dtype) for name, dtype in derived.items()}
 
 
-def _require_fit(stream: str, columns: Columns, added: Mapping[str, pa.DataType]) -> None:
+def _require_fit(stream: str, columns: SourceMapping, added: Mapping[str, pa.DataType]) -> None:
     """Refuse a column, naming its field, whose type its part of a tuple can't have."""
     giving = {name: f"lookup.{lookup.name}.columns.{name}" for lookup in columns.lookups for name in lookup.columns}
     giving |= {name: f"columns.{name}" for name in columns.derived}

@@ -31,7 +31,7 @@ from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
 from tailrace.query.query import Query
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.dimension_sources import read_whole
 from tailrace.sources.segments import RawSegment, Segment, Types
 
@@ -47,7 +47,7 @@ class MemoryFormat:
     def whole(self, path: Path, still: bool) -> bool:
         return True
 
-    def types(self, path: Path, columns: Columns) -> Types:
+    def types(self, path: Path, columns: SourceMapping) -> Types:
         schema = self.tables[str(path)].schema
         return {name: str(schema.field(name).type) for name in columns.named().values()}
 

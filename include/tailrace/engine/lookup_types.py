@@ -11,7 +11,7 @@ from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.facts import Subject
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_type
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.key_index import meets
 from tailrace.sources.lookup_table import column_type, key_type
 from tailrace.sources.segments import Types
@@ -19,7 +19,7 @@ from tailrace.sources.segments import Types
 _ALIKE = "columns of one type, or an integer and a text: 7 meets '7'"
 
 
-def with_lookup_types(columns: Columns, types: Types, tables: Mapping[Subject, ColumnTypes]) -> Columns:
+def with_lookup_types(columns: SourceMapping, types: Types, tables: Mapping[Subject, ColumnTypes]) -> SourceMapping:
     """Bind the lookups of a stream to the types of their tables.
 
     Parameters

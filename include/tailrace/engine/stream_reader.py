@@ -27,7 +27,7 @@ from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.carried_columns import carried_type, score_type
 from tailrace.sources.check import check
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.kafka_topic import ID
@@ -92,7 +92,7 @@ class StreamReader:
 
     name: str
     format: SegmentReader
-    columns: Columns
+    columns: SourceMapping
     types: Types
     column_types: ColumnTypes
     tick_ms: int
@@ -152,20 +152,20 @@ class StreamReader:
         return replace(self, columns=columns, types=types)
 
 
-def columns_of(query: Query) -> dict[str, Columns]:
+def columns_of(query: Query) -> dict[str, SourceMapping]:
     """Return the columns that each of the query's streams must have, by the stream's name."""
     kind = build(query)
     first, last = EARLIEST_MS, LATEST_MS
     if not isinstance(kind, Enrichment):
         first, last = windowed(kind).windows.within(first, last)
-    columns: dict[str, Columns] = {}
+    columns: dict[str, SourceMapping] = {}
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
         own = stream.source.own_columns
         arrival_time, id_ = stream.arrival_time or own.get("arrival_time"), stream.id or own.get("id")
         assert id_ is not None  # other streams without an id are refused
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
-        read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
+        read = SourceMapping(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
         read = replace(read, file_check=needed.file_check, stream=name, column_fields=column_fields(query, name))
         projection = stream.projection
         if needed.derived:
@@ -181,7 +181,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
     return columns
 
 
-def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
+def column_types_of(columns: SourceMapping, types: Types) -> ColumnTypes:
     """Return the types of a stream's tuples.
 
     The key is a string without a column, and of a list of columns.
@@ -239,7 +239,7 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
     return tuple(readers)
 
 
-def _zones(columns: Columns, types: Types) -> dict[str, bool]:
+def _zones(columns: SourceMapping, types: Types) -> dict[str, bool]:
     """Return whether the texts of each time column state their zone, as far as the first record has shown it."""
     names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
     return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}

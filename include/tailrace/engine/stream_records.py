@@ -22,7 +22,7 @@ from tailrace.ground.times import ARRIVAL_US, EVENT_US, joined_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.lookups import Versions, stored_versions
 from tailrace.sources.segments import Types
@@ -39,9 +39,9 @@ class StreamRecords:
 
     Attributes
     ----------
-    read : Columns
+    read : SourceMapping
         By which records come from the source: each column that tuples need is carried along.
-    tuples : Columns
+    tuples : SourceMapping
         By which tuples come from records.
     id_type : DataType
     value_types : dict
@@ -50,14 +50,14 @@ class StreamRecords:
         The versions that a correction looks up in, by the subject of each table; empty in the stream.
     """
 
-    read: Columns
-    tuples: Columns
+    read: SourceMapping
+    tuples: SourceMapping
     id_type: pa.DataType
     value_types: Mapping[str, pa.DataType]
     files: Mapping[Subject, Location] = field(default_factory=dict)
 
     @staticmethod
-    def from_columns(columns: Columns, types: Types) -> StreamRecords:
+    def from_columns(columns: SourceMapping, types: Types) -> StreamRecords:
         """Return the records of a stream; `types` has the types of the source's columns."""
         wanted = _types_of_records(columns, types)
         carried = {f"{_PREFIX}{name}": name for name in wanted}
@@ -141,7 +141,7 @@ class StreamRecords:
         return pa.table(columns)
 
 
-def types_seen(columns: Columns, types: Types) -> Types:
+def types_seen(columns: SourceMapping, types: Types) -> Types:
     """Return the types of a source's columns as lookups and expressions see them: of records, where it has some.
 
     Raises
@@ -154,7 +154,7 @@ def types_seen(columns: Columns, types: Types) -> Types:
     return types | {name: str(dtype) for name, dtype in _types_of_records(columns, types).items()}
 
 
-def _types_of_records(columns: Columns, types: Types) -> dict[str, pa.DataType]:
+def _types_of_records(columns: SourceMapping, types: Types) -> dict[str, pa.DataType]:
     """Return the types in which records hold the source's columns, by name: all that tuples may need."""
     values, dtypes = _values(columns), dict[str, pa.DataType]()
     needed = {name: part for part, name in columns.named().items() if part not in _OWN}
@@ -173,7 +173,7 @@ def _types_of_records(columns: Columns, types: Types) -> dict[str, pa.DataType]:
     return dtypes
 
 
-def _values(columns: Columns) -> dict[str, pa.DataType]:
+def _values(columns: SourceMapping) -> dict[str, pa.DataType]:
     """Return the types of the source's columns that are the kind's own values, and nothing else."""
     free, added = frozenset(columns.free.values()), columns.added
     return {

@@ -16,11 +16,11 @@ from tailrace.drivers import fence
 from tailrace.orchestration import settings, spark_connection
 from tailrace.orchestration.event_extra import add_to_events
 from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.lineage_mixin import LineageMixin
 from tailrace.orchestration.links import StreamLink, TablesLink
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.submit import Options
-from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.storage.layout import Layout
 
 _EXIT_REFUSED = 2
@@ -29,7 +29,7 @@ _LAST_LINES = 5
 _KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
 
-class BatchJob(TellsLineage, SparkSubmitOperator):
+class BatchJob(LineageMixin, SparkSubmitOperator):
     """Runs one of the Spark apps over a query's file and the warehouse; a refusal by the app is not retried.
 
     Parameters

@@ -18,13 +18,13 @@ from tailrace.orchestration.edits import in_words
 from tailrace.orchestration.event_extra import add_to_events
 from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.lineage_mixin import LineageMixin
 from tailrace.orchestration.links import DriverLogLink, StreamLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.source_check import check_sources
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
-from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
 from tailrace.orchestration.writable import require_writable
@@ -94,7 +94,7 @@ class CheckOperator(StreamOperator):
             self.log.info("%s", line)
 
 
-class DeployOperator(TellsLineage, StreamOperator):
+class DeployOperator(LineageMixin, StreamOperator):
     """Returns the query's driver, or creates it."""
 
     lineage_of = "of_stream"
@@ -114,7 +114,7 @@ class DeployOperator(TellsLineage, StreamOperator):
         self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)
 
 
-class SuperviseOperator(TellsLineage, StreamOperator):
+class SuperviseOperator(LineageMixin, StreamOperator):
     """Watches the query's driver from the triggerer until it ends; clearing the task resumes the watch."""
 
     lineage_of = "of_stream"

@@ -16,7 +16,7 @@ from tailrace.query.joins import SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.storage.deployed import DeployedQuery
 
 
@@ -41,7 +41,7 @@ class _Reject:
 
     query: Query
     stream: str
-    columns: Columns
+    columns: SourceMapping
     column: str
 
     @property
@@ -149,7 +149,7 @@ class RejectAdvice:
     """
 
     query: Query
-    columns: Mapping[str, Columns]
+    columns: Mapping[str, SourceMapping]
     lines: Mapping[FieldPath, int]
     text: list[str]
 
@@ -197,7 +197,7 @@ class RejectAdvice:
         return next((self.lines[part] for part in above if part in self.lines), None)
 
 
-def _of_expression(columns: Columns, name: str, fault: str) -> _Advice | None:
+def _of_expression(columns: SourceMapping, name: str, fault: str) -> _Advice | None:
     fields = {known: field for known, _, field in columns.expressions()}
     field = fields.get(name)
     if field is None:

@@ -21,7 +21,7 @@ from tailrace.query.query import Query
 from tailrace.query.refusals import explain
 from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_file
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
-from tailrace.sql.beside import BesideError
+from tailrace.sql.fields_outside import OutsideSqlError
 
 if TYPE_CHECKING:
     from tailrace.sql.translate import Translation
@@ -134,7 +134,7 @@ def declare(tree: YamlFile | FieldsInCode, sql: SqlText | None = None) -> Query:
     except ExpressionError as error:
         assert sql is not None
         tree.problems.append(sql.problem(error.position, error.fault, error.remedy))
-    except BesideError as error:
+    except OutsideSqlError as error:
         tree.add(error.path, error.fault, error.remedy)
     except ValidationError as error:
         for details in error.errors(include_url=False):

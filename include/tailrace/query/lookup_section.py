@@ -25,7 +25,7 @@ def _by_name(columns: Any) -> Any:
     return {name: name for name in names} if is_list else names
 
 
-Columns = Annotated[
+LookupColumns = Annotated[
     dict[Column, Column],
     Field(min_length=1),
     BeforeValidator(_by_name, json_schema_input_type=Column | list[Column] | dict[Column, Column]),
@@ -36,10 +36,10 @@ Columns = Annotated[
 class LookupSection(TableSection):
     """A lookup: the table, the key, and the columns that are taken from it."""
 
-    key: Columns = Field(
+    key: LookupColumns = Field(
         description="columns that meet, the stream's and the table's, or of the same name in both: {sku: product_id}"
     )
-    columns: Columns = Field(
+    columns: LookupColumns = Field(
         description="columns that are looked up, by their names in the stream, or a list: {category: product_category}"
     )
     on_no_match: Annotated[OnNoMatch, BeforeValidator(null_word, json_schema_input_type=OnNoMatch | None)] = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tailrace.query.sql_form import KINDS, SQL
-from tailrace.sql.beside import SETTINGS
+from tailrace.sql.fields_outside import SETTINGS
 
 Json = dict[str, Any]
 

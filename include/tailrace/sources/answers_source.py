@@ -15,7 +15,7 @@ from pydantic import Field
 from tailrace.ground.errors import Refused
 from tailrace.ground.fields import Name
 from tailrace.ground.files import is_url
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_format import SegmentReader
@@ -46,10 +46,10 @@ class AnswersSource(DeclaredSource):
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
         return "tailrace", self.query
 
-    def is_history(self, columns: Columns) -> bool:
+    def is_history(self, columns: SourceMapping) -> bool:
         return True
 
-    def reader(self, columns: Columns) -> SegmentReader:
+    def reader(self, columns: SourceMapping) -> SegmentReader:
         return FORMATS["parquet"].at(None, columns.exact)
 
     def open(self, opening: Opening) -> Feed:

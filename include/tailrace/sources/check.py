@@ -16,7 +16,7 @@ from tailrace.ground.time_limits import LATEST_MS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_values
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.lookups import NO_VERSIONS, Versions, look_up
 from tailrace.sources.record_times import read_times
@@ -70,7 +70,7 @@ class Checked:
 
 def check(
     raw: pa.Table,
-    columns: Columns,
+    columns: SourceMapping,
     row: Ints,
     types: ColumnTypes,
     ingested_ms: int | None,
@@ -136,7 +136,7 @@ def check(
 
 
 def _parts(
-    verdict: RecordVerdict, raw: pa.Table, columns: Columns, types: ColumnTypes, coded_keys: bool
+    verdict: RecordVerdict, raw: pa.Table, columns: SourceMapping, types: ColumnTypes, coded_keys: bool
 ) -> dict[str, pa.Array]:
     """Read the id, the key, the values and the carried columns of records, and reject those that are not fit."""
     parts: dict[str, pa.Array] = {}
@@ -159,7 +159,7 @@ def _parts(
 
 
 def with_looked_up(
-    verdict: RecordVerdict, raw: pa.Table, columns: Columns, versions: Versions
+    verdict: RecordVerdict, raw: pa.Table, columns: SourceMapping, versions: Versions
 ) -> tuple[pa.Table, NDArray[np.bool_] | None]:
     """Add the columns of the lookups, and return the records that they leave out; None where they leave out none."""
     if not columns.lookups:
@@ -191,7 +191,7 @@ def _project(
 
 
 def _check_bounds(
-    verdict: RecordVerdict, columns: Columns, event: Ints, arrival: Ints, ingested_ms: int | None
+    verdict: RecordVerdict, columns: SourceMapping, event: Ints, arrival: Ints, ingested_ms: int | None
 ) -> None:
     """Reject records by their times; where the least and the greatest of all are sound, no record is looked at."""
     if not len(event):

@@ -10,7 +10,7 @@ from tailrace.expressions.types import column_type
 from tailrace.ground.errors import refuse
 from tailrace.ground.number_types import is_number
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import is_grouped_as_is
 
 
@@ -79,7 +79,7 @@ _INPUT_RULE: Rule = (
 )
 
 
-def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> None:
+def require_fit(where: str, part: str, dtype: pa.DataType, columns: SourceMapping) -> None:
     """Refuse a column of a type that its part of a tuple can't come from; null fits each part.
 
     Raises
@@ -106,7 +106,7 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)
 
 
-def _rule(part: str, columns: Columns) -> Rule:
+def _rule(part: str, columns: SourceMapping) -> Rule:
     if part in columns.required:
         return _SCORE_RULE
     if part in columns.carried or part in columns.lookup_keys:

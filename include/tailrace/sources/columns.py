@@ -25,7 +25,7 @@ LOOKUP_KEY = "key of a lookup, "
 
 
 @dataclass(frozen=True)
-class Columns:
+class SourceMapping:
     """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
 
     Attributes
@@ -166,7 +166,7 @@ class Columns:
         return carried | inputs | self.lookup_keys
 
     @property
-    def fixed(self) -> Columns:
+    def fixed(self) -> SourceMapping:
         """The columns without the free ones."""
         return replace(
             self,
@@ -188,7 +188,7 @@ class Columns:
         parts = {part: name for part, name in self.parts().items() if name not in added}
         return parts | {part: name for part, name in self.free.items() if part not in parts}
 
-    def pruned(self) -> Columns:
+    def pruned(self) -> SourceMapping:
         """Return the columns with the expressions alone that give a part of the tuple, or decide which records stay."""
         if self.projection is None:
             return self

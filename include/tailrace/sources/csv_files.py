@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMAS, SEPARATORS, CsvDialect, named, other_delimiter
 from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, text_among_numbers, unfit_texts, wrong_value
@@ -61,7 +61,7 @@ class CsvFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
 
-    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+    def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return column types by the values of the first records, and by the files before, see `shown_types`."""
         for part, dtype in columns.value_types().items():
             if pa.types.is_list(dtype):
@@ -85,10 +85,10 @@ class CsvFiles:
                     break
         return types
 
-    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+    def names(self, path: SourceFile, columns: SourceMapping) -> set[str] | None:
         return None
 
-    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+    def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
         parts = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
         texts = self._sample(path, parts.values())
         return {} if texts is None else unfit_texts(texts.table, parts, columns, self.dialect)
@@ -170,7 +170,7 @@ class CsvFiles:
             file.seek(segment.block_start or header.end)
             return header, file.read(segment.block_end - segment.block_start if segment.block_end else -1)
 
-    def _require_delimiter(self, path: SourceFile, columns: Columns, header: Header) -> None:
+    def _require_delimiter(self, path: SourceFile, columns: SourceMapping, header: Header) -> None:
         """Refuse a file that has the query's columns by another delimiter than the declared one."""
         wanted = set(columns.named().values())
         other = other_delimiter(header.line, self.dialect, lambda names: len(wanted - set(names)))

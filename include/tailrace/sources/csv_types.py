@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMAS, CsvDialect
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 _TIMES = ("event_time", "arrival_time")
 
 
-def shown_types(sample: pa.Table, columns: Columns, before: Types, dialect: CsvDialect = COMMAS) -> Types | None:
+def shown_types(sample: pa.Table, columns: SourceMapping, before: Types, dialect: CsvDialect = COMMAS) -> Types | None:
     """Return the types of the columns that a query reads; None if the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
@@ -58,7 +58,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types, dialect: CsvD
 
 
 def unfit_texts(
-    sample: pa.Table, parts: Mapping[str, str], columns: Columns, dialect: CsvDialect = COMMAS
+    sample: pa.Table, parts: Mapping[str, str], columns: SourceMapping, dialect: CsvDialect = COMMAS
 ) -> dict[str, str | None]:
     """Return a text that does not fit for each of some parts, given their columns, see `Format.unfit`."""
     unfit: dict[str, str | None] = {}
@@ -138,7 +138,7 @@ def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([given_back], pa.bool_())
 
 
-def shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | None:
+def shown_type(part: str, texts: pa.ChunkedArray, columns: SourceMapping) -> str | None:
     """Return the type of a part of tuples by the texts of a column without nulls; None where none is of such a type."""
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))

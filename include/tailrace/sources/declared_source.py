@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, Self
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Name, Section
 from tailrace.ground.object_path import Location
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.kafka_topic import KafkaTopic
@@ -41,7 +41,9 @@ class SourceRecord(TakenRecord, Protocol):
 class TableAccess(Protocol):
     """Protocol of the access to Delta tables, provided by the room `storage`, as a source knows no Delta Lake."""
 
-    def feed(self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> Feed:
+    def feed(
+        self, path: Location, columns: SourceMapping, types: Types, before: dict[str, ReadFile], version: int
+    ) -> Feed:
         """Open the feed of a table from a version on; `before` has the files of later versions that were read."""
 
     def files(self, path: Location) -> list[SourceFile]:
@@ -72,7 +74,7 @@ class Opening:
         Opens the feed of a query's answers in the same warehouse; None where sources are only examined.
     """
 
-    columns: Columns
+    columns: SourceMapping
     tables: TableAccess
     idle_s: float
     types: Types = field(default_factory=dict)
@@ -123,11 +125,11 @@ class DeclaredSource(Section, ABC):
         return False
 
     @abstractmethod
-    def is_history(self, columns: Columns) -> bool:
+    def is_history(self, columns: SourceMapping) -> bool:
         """Return whether it is a durable log with arrival times, and so is itself the stream's history."""
 
     @abstractmethod
-    def reader(self, columns: Columns) -> SegmentReader:
+    def reader(self, columns: SourceMapping) -> SegmentReader:
         """Return the reader of its segments, a frozen value that is sent to every worker."""
 
     @abstractmethod
@@ -146,7 +148,7 @@ class DeclaredSource(Section, ABC):
             Its first segment with records, and one of its newest ones.
         """
 
-    def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
+    def text_problems(self, columns: SourceMapping, types: Types) -> list[Problem]:
         """Name the texts that keep columns of the source from being numbers, if it can tell."""
         return []
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.closed_partitions import ClosedPartitions
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import Format
 from tailrace.sources.formats import FORMATS, all_missing, is_history, merge_types, no_types, settled_types
 from tailrace.sources.new_files import NewFiles
@@ -73,7 +73,7 @@ class FileFeed:
         self,
         path: Path | str,
         format_name: str,
-        columns: Columns,
+        columns: SourceMapping,
         types: Types,
         before: Iterable[ReadFile],
         at_once: int | None = None,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import RawSegment, Segment, SourceFile, Types
 
 
@@ -73,7 +73,7 @@ class Format(SegmentReader, Protocol):
     def whole(self, path: SourceFile, still: bool) -> bool:
         """Test whether a file seems complete; `still`: it is unchanged for `file_feed.STILL_S` seconds."""
 
-    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+    def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return the types of the columns that the query reads; None if the file's records don't show them.
 
         Raises
@@ -82,14 +82,14 @@ class Format(SegmentReader, Protocol):
             When a column is missing or of an unusable type, or the file is unreadable.
         """
 
-    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+    def names(self, path: SourceFile, columns: SourceMapping) -> set[str] | None:
         """Return the columns that occur in the records examined for the types.
 
         Return None for a format whose files name all of their columns, where `types` refuses missing ones. Records of
         other formats may omit nulls, so a column is missing if no file shows it.
         """
 
-    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+    def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
         """Return a value that does not fit for each part of a tuple that every record needs; None where one fits.
 
         A part is left out if no examined record has a value there; and all are, of files that state their types. This

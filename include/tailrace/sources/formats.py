@@ -13,7 +13,7 @@ from typing import Any
 
 from tailrace.ground.errors import Problem, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.file_format import Format, OtherFiles
 from tailrace.sources.ids_and_keys import id_type, key_type
@@ -59,7 +59,7 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
 def merge_types(
     file: SourceFile,
     format_name: str,
-    columns: Columns,
+    columns: SourceMapping,
     types: Types,
     newest: Callable[[], Types | None] = lambda: None,
     file_format: Format | None = None,
@@ -102,7 +102,7 @@ def merge_types(
     return {name: dtype if types.get(name, NULL) == NULL else types[name] for name, dtype in file_types.items()}
 
 
-def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
+def settled_types(types: Types, columns: SourceMapping, newest: Callable[[], Types | None]) -> Types:
     """Return the final types of a source, given the types up to its last file that can be read now.
 
     A column of answers or of the key that is null there has the type of the newest file; text, if it is null in that
@@ -120,7 +120,7 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
 
 @contextmanager
 def all_missing(
-    path: Path | str, file_format: Format, columns: Columns, files: Callable[[], Iterable[SourceFile]]
+    path: Path | str, file_format: Format, columns: SourceMapping, files: Callable[[], Iterable[SourceFile]]
 ) -> Iterator[None]:
     """Refuse a source that lacks columns in all of its files, beside the columns required of each file.
 
@@ -143,7 +143,7 @@ def all_missing(
         raise (MissingColumn(problems) if problems else error) from None
 
 
-def _unfit(path: Path | str, file_format: Format, columns: Columns, files: Iterable[SourceFile]) -> list[Problem]:
+def _unfit(path: Path | str, file_format: Format, columns: SourceMapping, files: Iterable[SourceFile]) -> list[Problem]:
     """Return the problems of the columns that have values in some of a source's files, and no fitting one in any."""
     values: dict[str, Any] = {}
     for file in files:
@@ -154,7 +154,7 @@ def _unfit(path: Path | str, file_format: Format, columns: Columns, files: Itera
     return unfit_problems(str(path), columns, values)
 
 
-def no_types(path: Path | str, columns: Columns) -> UnknownTypes:
+def no_types(path: Path | str, columns: SourceMapping) -> UnknownTypes:
     """Build the refusal of a source whose records don't show the types of the query's columns."""
     names = ", ".join(dict.fromkeys(columns.named().values()))
     fault = f"no record has a value of a fitting type in each of {names}"
@@ -165,7 +165,7 @@ def no_types(path: Path | str, columns: Columns) -> UnknownTypes:
     return UnknownTypes([Problem(str(path), fault, remedy)])
 
 
-def is_history(format_name: str, columns: Columns) -> bool:
+def is_history(format_name: str, columns: SourceMapping) -> bool:
     """Test whether files are a durable log with arrival times, and so are themselves the stream's history."""
     return FORMATS[format_name].is_log and columns.arrival_time is not None
 

@@ -35,7 +35,7 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
 
 
 def stored_part(tuples: pa.Table, part: str, dtype: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return a part of stored tuples, see `sources.check.Columns.named`.
+    """Return a part of stored tuples, see `sources.columns.SourceMapping.named`.
 
     A part of a composite key comes from the key's text.
     """

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tailrace.ground.key_lists import key_texts
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_type, carried_values
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import is_integer
 from tailrace.sources.verdict import RecordVerdict, nulls
 
@@ -45,7 +45,9 @@ def read_ids(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataTyp
     return ids
 
 
-def read_keys(verdict: RecordVerdict, raw: pa.Table, columns: Columns, types: ColumnTypes, coded: bool) -> pa.Array:
+def read_keys(
+    verdict: RecordVerdict, raw: pa.Table, columns: SourceMapping, types: ColumnTypes, coded: bool
+) -> pa.Array:
     """Return the tuples' keys; `coded` is `coded_keys` of `check`."""
     if isinstance(columns.key, tuple):
         named = types.of_keys(columns.key).items()
@@ -57,7 +59,7 @@ def read_keys(verdict: RecordVerdict, raw: pa.Table, columns: Columns, types: Co
 
 
 def _key(
-    verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, columns: Columns, coded: bool
+    verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, columns: SourceMapping, coded: bool
 ) -> pa.Array:
     column = raw.column(name).combine_chunks()
     keys = _coded(column, dtype) if coded and pa.types.is_dictionary(column.type) else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tailrace.ground.errors import refuse
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
@@ -47,7 +47,7 @@ class JsonFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_record(path)
 
-    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+    def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return the column types shown by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.
@@ -66,10 +66,10 @@ class JsonFiles:
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types
 
-    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+    def names(self, path: SourceFile, columns: SourceMapping) -> set[str] | None:
         return shown_types(_records(path), columns).names
 
-    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+    def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
         return unfit_values(_records(path), columns)
 
     def split(self, path: SourceFile) -> list[Segment]:

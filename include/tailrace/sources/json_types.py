@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.json_nested import merged_types, nested_type
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
@@ -49,7 +49,9 @@ class ShownTypes(NamedTuple):
     nested: set[str]
 
 
-def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns, before: Types | None = None) -> ShownTypes:
+def shown_types(
+    records: Iterable[Mapping[str, Any]], columns: SourceMapping, before: Types | None = None
+) -> ShownTypes:
     """Return the types of the columns that a query reads.
 
     The first record with a value of a fitting type in every column determines them; of a key that may be null, its
@@ -99,7 +101,7 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns, before: 
     return ShownTypes(known | (types or {}) if is_complete else None, names, nested - known.keys())
 
 
-def unfit_values(records: Iterable[Mapping[str, Any]], columns: Columns) -> dict[str, Any]:
+def unfit_values(records: Iterable[Mapping[str, Any]], columns: SourceMapping) -> dict[str, Any]:
     """Return a value that does not fit for each part that every record needs, see `Format.unfit`."""
     waiting = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
     unfit: dict[str, Any] = {}
@@ -133,13 +135,13 @@ def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
     return None
 
 
-def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Columns) -> Types | None:
+def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: SourceMapping) -> Types | None:
     dtypes = {name: _type(part, record.get(name), columns) for part, name in parts.items()}
     types = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
     return types if len(types) == len(dtypes) else None
 
 
-def _type(part: str, value: Any, columns: Columns) -> str | None:
+def _type(part: str, value: Any, columns: SourceMapping) -> str | None:
     """Return the type of a part of the tuple for a record's value; None if the value is unusable."""
     is_own = part in _TIMES or columns.is_name(part)
     dtype = None if is_own else _JSON_TYPES[columns.value_types()[part]]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.formats import settled_types
 from tailrace.sources.json_types import shown_types, unfit_values
 from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
@@ -66,7 +66,7 @@ class KafkaFeed:
         self,
         topic: TopicLog,
         records: KafkaRecords,
-        columns: Columns,
+        columns: SourceMapping,
         types: Types,
         before: tuple[str, int] | None,
         identity: str | None,

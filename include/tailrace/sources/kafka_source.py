@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
 from tailrace.sources.kafka_servers import Servers
@@ -32,10 +32,10 @@ class KafkaSource(KafkaTopic, DeclaredSource):
     def reads(self, topic: KafkaTopic) -> bool:
         return topic.is_same_topic(self)
 
-    def is_history(self, columns: Columns) -> bool:
+    def is_history(self, columns: SourceMapping) -> bool:
         return False
 
-    def reader(self, columns: Columns) -> KafkaRecords:
+    def reader(self, columns: SourceMapping) -> KafkaRecords:
         from tailrace.sources.kafka_records import KafkaRecords
 
         servers = Servers(self.servers, self.connection)

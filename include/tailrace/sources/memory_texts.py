@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.sources.column_rules import is_text
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_types import read_column, shown_type, wrong_value
 from tailrace.sources.segments import MalformedRecord, RawSegment, SourceFile, Types
 
@@ -32,7 +32,7 @@ def is_in_memory(path: SourceFile | str) -> bool:
     return len(parts) >= _FOLDERS and parts[-_FOLDERS] == IN_MEMORY
 
 
-def types_of_texts(path: SourceFile, columns: Columns) -> Types:
+def types_of_texts(path: SourceFile, columns: SourceMapping) -> Types:
     """Return the types of the columns of texts that hold times or numbers, as of a file of CSV."""
     schema, values, types = pq.read_schema(path), columns.value_types(), Types()
     for part, name in columns.named().items():

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.column_rules import require_fit, value_type
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.memory_texts import as_numbers, is_in_memory, read_texts, types_of_texts
 from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
@@ -49,7 +49,7 @@ class ParquetFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return True  # an incomplete file has no footer and can't be opened
 
-    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+    def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return the types by `schema_types`; for a column added after the file, the type in the newest file."""
         texts = types_of_texts(path, columns) if is_in_memory(path) else {}
         file = _open(path)
@@ -63,10 +63,10 @@ class ParquetFiles:
                 raise
             return schema_types(path, schema, columns, newest) | texts
 
-    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+    def names(self, path: SourceFile, columns: SourceMapping) -> set[str] | None:
         return None
 
-    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+    def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
         return {}
 
     def split(self, path: SourceFile) -> list[Segment]:
@@ -149,7 +149,7 @@ def _groups(metadata: pq.FileMetaData, segment: Segment) -> tuple[list[int], int
     return groups, first - starts[groups[0]] if groups else 0, sum(sizes[group] for group in groups)
 
 
-def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, elsewhere: Types) -> Types:
+def schema_types(where: SourceFile | str, schema: pa.Schema, columns: SourceMapping, elsewhere: Types) -> Types:
     """Return the types of the columns that a query reads, from the schema of a file or a table; null fits each of them.
 
     Raises

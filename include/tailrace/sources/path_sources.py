@@ -18,7 +18,7 @@ from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_urls import FORMS
 from tailrace.sources.closed_partitions import oldest_open
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMA, DECIMAL, DELIMITER, POINT, CsvDialect, valid_decimal, valid_delimiter
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
@@ -92,10 +92,10 @@ class PathSource(DeclaredSource):
         url = urlsplit(self.path)
         return f"{url.scheme}://{url.netloc}", url.path.strip("/")
 
-    def is_history(self, columns: Columns) -> bool:
+    def is_history(self, columns: SourceMapping) -> bool:
         return is_history(self.file_format, columns)
 
-    def reader(self, columns: Columns) -> SegmentReader:
+    def reader(self, columns: SourceMapping) -> SegmentReader:
         return self.format_options.at(self.connection, columns.exact)
 
     def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
@@ -185,7 +185,7 @@ class FileSource(DirectorySource):
     def file_format(self) -> str:
         return self.format
 
-    def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
+    def text_problems(self, columns: SourceMapping, types: Types) -> list[Problem]:
         file_format = self.format_options
         names = [name for name in columns.free.values() if types.get(name) == "string"]
         if not isinstance(file_format, CsvFiles) or not names:

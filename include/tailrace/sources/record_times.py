@@ -49,7 +49,7 @@ def read_times(
 ) -> ReadTimes:
     """Return the times of a column, and reject a time that is null, unreadable or of an unknown zone.
 
-    `timezone` and `zones` are as in `check.Columns`.
+    `timezone` and `zones` are as in `SourceMapping`.
     """
     value = _utc_or_local(verdict, raw, name)
     column = raw.column(name)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tailrace.expressions.expression import Expression
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.near_names import nearest
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.object_files import ObjectFile
 
 _MOST_SHOWN = 60
@@ -34,7 +34,7 @@ class UnknownTypes(Unfit):
     """Raised when the records of a source don't show the types of the query's columns."""
 
 
-def require(where: Path | ObjectFile | str, columns: Columns, present: Sequence[str]) -> None:
+def require(where: Path | ObjectFile | str, columns: SourceMapping, present: Sequence[str]) -> None:
     """Refuse a file that lacks columns of the query, or has one twice.
 
     Raises
@@ -50,13 +50,13 @@ def require(where: Path | ObjectFile | str, columns: Columns, present: Sequence[
             raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
 
 
-def missing(where: Path | ObjectFile | str, columns: Columns, present: Collection[str]) -> list[Problem]:
+def missing(where: Path | ObjectFile | str, columns: SourceMapping, present: Collection[str]) -> list[Problem]:
     """Return the problems of `require` about missing columns."""
     among, names = sorted(set(present)), columns.named()
     return [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
 
 
-def missing_optional(where: Path | str, columns: Columns, present: Collection[str]) -> list[Problem]:
+def missing_optional(where: Path | str, columns: SourceMapping, present: Collection[str]) -> list[Problem]:
     """Return the problems of columns that records may omit, but that no record has."""
     if not present:  # without any record
         return []
@@ -64,7 +64,7 @@ def missing_optional(where: Path | str, columns: Columns, present: Collection[st
     return [_problem(str(where), part, name, columns, sorted(present)) for part, name in names.items()]
 
 
-def _problem(where: str, part: str, name: str, columns: Columns, present: Sequence[str]) -> Problem:
+def _problem(where: str, part: str, name: str, columns: SourceMapping, present: Sequence[str]) -> Problem:
     """Return the problem of a missing column, with the remedy."""
     among = f"one of {', '.join(present)}"
     if part in columns.readers:
@@ -92,7 +92,7 @@ def _problem(where: str, part: str, name: str, columns: Columns, present: Sequen
     return Problem(_placed(position, where), fault, nearest(name, [*present, *columns.added]) or among)
 
 
-def unfit_problems(where: str, columns: Columns, values: Mapping[str, Any]) -> list[Problem]:
+def unfit_problems(where: str, columns: SourceMapping, values: Mapping[str, Any]) -> list[Problem]:
     """Return the problem of each part of a tuple for which the records have values, but none of a fitting type.
 
     Parameters
@@ -111,7 +111,7 @@ def unfit_problems(where: str, columns: Columns, values: Mapping[str, Any]) -> l
     return problems
 
 
-def _role(part: str, columns: Columns) -> tuple[str, str]:
+def _role(part: str, columns: SourceMapping) -> tuple[str, str]:
     """Return what a part of a tuple is, and the values that it can come from."""
     if columns.is_name(part):
         example = f"columns: {{name: cast({columns.named()[part]} as string)}}"

@@ -9,9 +9,9 @@ from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.aggregates import aggregates_of
-from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, clauses_of
 from tailrace.sql.derived import DerivedColumns
+from tailrace.sql.fields_outside import FieldsOutsideSql
 from tailrace.sql.functions import refuse_in_where
 from tailrace.sql.keys import by_position, key_of, refuse_bounds_by_other_names, windows_among
 from tailrace.sql.projected import SelectedRows
@@ -73,12 +73,12 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     ------
     ExpressionError
         At a construct that queries lack, with its line and column in the SQL text.
-    BesideError
+    OutsideSqlError
         At a field beside the SQL text that repeats it, with its path.
     """
     named, select = named_selects(without_qualifiers(tokenize(sql)))
     clauses, end = clauses_of(select), select[len(select) :]
-    beside = Beside.from_fields(fields)
+    beside = FieldsOutsideSql.from_fields(fields)
     source, named = top_n_among(source_of(clauses.source), named)
     inner = None if source.subquery is None else clauses_of(source.subquery)
     if inner is None or (clauses.group and not is_top_n(inner)):
@@ -89,7 +89,9 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     return _topk(beside, top_n, inner, source, projected_by(source, named, beside.stream, beside.names))
 
 
-def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedRows, end: TokenSpan) -> Translation:
+def _aggregate(
+    beside: FieldsOutsideSql, clauses: Clauses, source: Source, rows: SelectedRows, end: TokenSpan
+) -> Translation:
     written = clauses.group[0] if clauses.group else end
     windows, groups = windows_among(by_position(clauses.group, clauses.items), source, written)
     columns = DerivedColumns(rows)
@@ -108,7 +110,7 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedR
     return _whole(beside, said, places, windows, columns, key, (clauses.where, written))
 
 
-def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: SelectedRows) -> Translation:
+def _topk(beside: FieldsOutsideSql, top_n: TopN, inner: Clauses, source: Source, rows: SelectedRows) -> Translation:
     windows, groups = windows_among(top_n.groups, source, top_n.groups[0])
     if windows.are_sessions:
         remedy = "window(…), TUMBLE(…) or HOP(…); or GROUP BY the sessions, with max_by(product, price) and the like"
@@ -135,7 +137,7 @@ def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Sel
 
 
 def _whole(
-    beside: Beside,
+    beside: FieldsOutsideSql,
     said: dict[str, Any],
     positions: dict[FieldPath, Position],
     windows: WrittenWindows,
@@ -162,7 +164,7 @@ def _whole(
     return Translation(beside.joined(said, stream, columns.texts), positions, joined)
 
 
-def _event_time(beside: Beside, rows: SelectedRows, windows: WrittenWindows) -> str:
+def _event_time(beside: FieldsOutsideSql, rows: SelectedRows, windows: WrittenWindows) -> str:
     """Return the column of event time; refuse one that differs from the declared one."""
     if beside.event_time is None:  # a faulty declaration is refused elsewhere
         return windows.event_time.text

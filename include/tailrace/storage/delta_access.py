@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import SourceFile, Types
@@ -18,7 +18,9 @@ from tailrace.storage.tables import open_table
 class DeltaAccess:
     """Opens and lists Delta tables as sources (`sources.declared_source.TableAccess`)."""
 
-    def feed(self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> Feed:
+    def feed(
+        self, path: Location, columns: SourceMapping, types: Types, before: dict[str, ReadFile], version: int
+    ) -> Feed:
         return DeltaFeed(path, columns, types, before, version)
 
     def files(self, path: Location) -> list[SourceFile]:

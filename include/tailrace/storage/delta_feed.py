@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.object_path import Location
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.formats import FORMATS, merge_types, settled_types
 from tailrace.sources.parquet_files import schema_types
 from tailrace.sources.reading_progress import ReadFile, remaining
@@ -46,7 +46,7 @@ class DeltaFeed:
     problem = None
 
     def __init__(
-        self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int
+        self, path: Location, columns: SourceMapping, types: Types, before: dict[str, ReadFile], version: int
     ) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
         self.holds_back = False

@@ -19,7 +19,7 @@ class Column(NamedTuple):
     meaning: str
 
 
-Columns = Mapping[str, Column]
+TableColumns = Mapping[str, Column]
 
 CLASSES = {
     "buffered": Column(INT, "tuples that came before the frontier (the watermark) had reached their pane"),
@@ -210,7 +210,7 @@ _PAIR = {
 }
 _TUPLES = {"tuples": Column(INT, "number of tuples that the answer holds")}
 
-KINDS: Mapping[str, Columns] = {
+KINDS: Mapping[str, TableColumns] = {
     "`aggregate`": {
         "key": _KEY,
         **_WINDOW,

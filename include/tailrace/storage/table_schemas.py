@@ -13,13 +13,13 @@ from tailrace.kind.protocol import Kind
 from tailrace.sources import history
 from tailrace.storage import table_columns
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_columns import Columns
+from tailrace.storage.table_columns import TableColumns
 
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` with a tuple's event time or its pane's start; a kind has one of them."""
 
 
-def schema_of(columns: Columns, **dtypes: pa.DataType) -> pa.Schema:
+def schema_of(columns: TableColumns, **dtypes: pa.DataType) -> pa.Schema:
     """Return the schema of columns; `dtypes` has the types of columns whose type depends on the query."""
     return pa.schema([(name, dtypes.get(name, column.dtype)) for name, column in columns.items()])
 

@@ -21,7 +21,7 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import StreamSection
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.lookup_table import LookupVersion
 from tailrace.sources.lookups import Versions
@@ -107,7 +107,7 @@ def _type_problems(query: Query, types: Mapping[str, Types], tables: Mapping[Sub
     return problems
 
 
-def _text_problems(query: Query, columns: Columns, types: Types) -> list[Problem]:
+def _text_problems(query: Query, columns: SourceMapping, types: Types) -> list[Problem]:
     """Name the texts for which a column that may have to be of numbers is not; none where the files are away."""
     try:
         return query.streams[columns.stream].source.text_problems(columns, types)
@@ -165,7 +165,7 @@ def versions_now(query: Query) -> tuple[Versions, dict[Subject, Types]]:
     return versions, types
 
 
-def _sample(query: Query, name: str, stream: StreamSection, columns: Columns) -> SourceSample:
+def _sample(query: Query, name: str, stream: StreamSection, columns: SourceMapping) -> SourceSample:
     types, segments = stream.source.sample(Opening(columns, DELTA_TABLES, query.idle_ms / 1000))
     return SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
 

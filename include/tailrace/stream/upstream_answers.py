@@ -13,7 +13,7 @@ from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.errors import Problem, SourceChanged, as_unfit, refuse
 from tailrace.ground.object_path import Location, unlink_all
 from tailrace.query.window_section import KeyedWindow
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.feed import Feed, FeedAround
 from tailrace.sources.reading_progress import by_path
@@ -138,7 +138,7 @@ def _structure(layout: Layout) -> dict[str, Any]:
     return {} if manifest is None else manifest.structure
 
 
-def _require_fixed(upstream: Layout, structure: dict[str, Any], columns: Columns) -> None:
+def _require_fixed(upstream: Layout, structure: dict[str, Any], columns: SourceMapping) -> None:
     """Refuse a key whose value may differ in another version of an answer."""
     keys = [value for field, value in structure.items() if field.startswith("streams.") and field.endswith(".key")]
     names = {"key", "window_start", "window_end"}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tailrace.ground.columns import group_sums
 from tailrace.topk.scores import Numbers, Scores
 from tailrace.topk.selected import SelectedColumns
-from tailrace.windows.panes import Columns, Ints, late_tuples
+from tailrace.windows.panes import Arrays, Ints, late_tuples
 
 Ids = Callable[[Ints], Ints]
 
@@ -45,10 +45,10 @@ class Best:
     def types(self) -> dict[str, pa.DataType]:
         return {"tuples": pa.int64(), "score": self.scores.stored, "id": self.id_type} | self.selected.stored
 
-    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+    def late(self, group_id: Ints, columns: Arrays) -> tuple[Ints, dict[str, pa.Array]]:
         return late_tuples(group_id, columns)
 
-    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def merge(self, group_id: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         """Return the k best rows of each code, the best first; `tuples` of the first counts all rows of the code."""
         worse, ids = self.scores.worse(columns["score"]), columns["id"]
         index = self.best_rows(group_id, worse, lambda rows: order_of(pa.array(ids[rows], self.id_type)))
@@ -59,7 +59,7 @@ class Best:
         best = {name: column[index] for name, column in columns.items() if name != "tuples"}
         return best_code, {"tuples": tuples} | best
 
-    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         """Return the ranking of each window: `rank` from 1 on, `id`, `score`, `tuples`, and stored columns.
 
         `tuples` is the number of tuples in the window.

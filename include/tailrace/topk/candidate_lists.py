@@ -16,7 +16,7 @@ from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, RankKey
 from tailrace.topk.selected import Payload
-from tailrace.windows.panes import Columns, Ints
+from tailrace.windows.panes import Arrays, Ints
 from tailrace.windows.windows import Windows
 
 
@@ -148,7 +148,7 @@ class CandidateLists:
                 answers += self._close(state, f_before, f_after)
         return state, self._answers(answers), late
 
-    def _rank_keys(self, columns: Columns) -> Iterable[RankKey]:
+    def _rank_keys(self, columns: Arrays) -> Iterable[RankKey]:
         """Yield the sort key of each row, with the stored columns of `select`, if there are any."""
         ranked = self.best.scores.sort_keys(columns["score"]), columns["id"].tolist()
         names = self.best.selected.stored

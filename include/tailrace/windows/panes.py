@@ -13,7 +13,7 @@ from tailrace.ground.columns import group_sums, pair
 from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
-Columns = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
 
 AT_ONCE = 1 << 22
 """Rows evaluated at once, each counted once for every window that contains it; bounds the memory of a step."""
@@ -29,7 +29,7 @@ class Summary(Protocol):
         The sum of `tuples` over the rows of a pane is its tuple count.
         """
 
-    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+    def late(self, group_id: Ints, columns: Arrays) -> tuple[Ints, dict[str, pa.Array]]:
         """Merge the late rows of each group into one row, by which an answer without them may be amended.
 
         Returns
@@ -40,13 +40,13 @@ class Summary(Protocol):
             `tuples`, and the kind's contribution to an answer; null where there is none.
         """
 
-    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def merge(self, group_id: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         """Merge the rows of each group into one row or a few; columns of shape (n,).
 
         The codes ascend, unless the kind stores every row unmerged.
         """
 
-    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
         """Answer windows: return one row or a few for each code, by ascending code.
 
         Parameters
@@ -56,7 +56,7 @@ class Summary(Protocol):
         """
 
 
-def late_tuples(group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+def late_tuples(group_id: Ints, columns: Arrays) -> tuple[Ints, dict[str, pa.Array]]:
     """Count the tuples of late rows: `Summary.late` for a kind that contributes nothing to answers."""
     group_id, (tuples,) = group_sums(group_id, columns["tuples"])
     return group_id, {"tuples": pa.array(tuples), "total": pa.nulls(len(group_id), pa.float64())}
@@ -68,7 +68,7 @@ class KeyedRows:
 
     key: Ints
     time: Ints
-    columns: Columns
+    columns: Arrays
 
     def __len__(self) -> int:
         return len(self.key)

@@ -17,12 +17,14 @@ from tailrace.generators.histogram_stream import SCHEMA, as_batches, as_stream, 
 from tailrace.generators.replay import disorder
 from tailrace.generators.replay import write as write_stream
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.parquet_files import ParquetFiles
 from videos import count_pixels_one_by_one, random_frames, write_video
 
 START = 1_700_000_000_000
-COLUMNS = Columns("event_time", "arrival_time", "id", None, {"p": "hist"}, 0, 0, types={"p": pa.list_(pa.float64())})
+COLUMNS = SourceMapping(
+    "event_time", "arrival_time", "id", None, {"p": "hist"}, 0, 0, types={"p": pa.list_(pa.float64())}
+)
 
 
 def stream(videos: list[Path], bins: Bins = Bins.grey, **options: object) -> pa.Table:

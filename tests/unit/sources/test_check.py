@@ -13,16 +13,18 @@ import pytest
 
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Checked, check
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 
 NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
 EARLIEST = 946_684_800_000  # 2000-01-01T00:00:00Z
 DAY = 86_400_000
-COLUMNS = Columns("happened", "came", "name", "sensor", {"value": "speed"}, EARLIEST, DAY)
+COLUMNS = SourceMapping("happened", "came", "name", "sensor", {"value": "speed"}, EARLIEST, DAY)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def check_records(key_type: pa.DataType | None = None, columns: Columns = COLUMNS, **replaced: pa.Array) -> Checked:
+def check_records(
+    key_type: pa.DataType | None = None, columns: SourceMapping = COLUMNS, **replaced: pa.Array
+) -> Checked:
     """Check good records with these columns replaced."""
     rows = len(next(iter(replaced.values()))) if replaced else 1
     good = {
@@ -148,7 +150,7 @@ def test_arrival_is_accepted_up_to_the_skew_after_the_record_was_read() -> None:
 
 def test_arrival_is_not_bounded_where_the_time_of_reading_is_unknown() -> None:
     raw = pa.table({"happened": [NOW], "came": [NOW + DAY], "name": ["a"]})
-    columns = Columns("happened", "came", "name", None, {}, EARLIEST, DAY, skew_ms=0)
+    columns = SourceMapping("happened", "came", "name", None, {}, EARLIEST, DAY, skew_ms=0)
     assert check(raw, columns, np.arange(1), ColumnTypes(), None).tuples.num_rows == 1
 
 
@@ -160,7 +162,7 @@ def test_an_event_time_counts_up_to_the_skew_after_its_own_arrival() -> None:
 
 
 def test_arrival_0_is_accepted() -> None:
-    columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    columns = SourceMapping("happened", "came", "name", "sensor", {}, -DAY, DAY)
     assert not len(check_records(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)
 
 
@@ -179,7 +181,7 @@ def test_times_in_seconds(zone: str | None) -> None:
 
 # -1 µs lies in the millisecond that begins at -1 ms
 def test_negative_times_are_floored_not_truncated() -> None:
-    columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    columns = SourceMapping("happened", "came", "name", "sensor", {}, -DAY, DAY)
     times = pa.array([-1, -1000, -1001], pa.timestamp("us"))
     assert check_records(columns=columns, happened=times).tuples.column("event_time").to_pylist() == [-1, -1, -2]
 
@@ -213,12 +215,12 @@ def test_a_text_outside_the_range_of_nanoseconds_is_rejected(text: str) -> None:
 
 
 def test_without_an_arrival_column_the_arrival_time_is_that_of_ingest() -> None:
-    columns = Columns("happened", None, "name", "sensor", {}, EARLIEST, DAY)
+    columns = SourceMapping("happened", None, "name", "sensor", {}, EARLIEST, DAY)
     assert check_records(columns=columns).tuples.column("arrival_time").to_pylist() == [NOW]
 
 
 def test_without_a_key_column_the_key_is_null() -> None:
-    columns = Columns("happened", "came", "name", None, {}, EARLIEST, DAY)
+    columns = SourceMapping("happened", "came", "name", None, {}, EARLIEST, DAY)
     assert check_records(columns=columns).tuples.column("key").to_pylist() == [None]
 
 
@@ -272,7 +274,7 @@ SHAPES = replace(
 )
 
 
-def shaped(columns: Columns, hist: pa.Array, wkb: pa.Array, label: pa.Array) -> Checked:
+def shaped(columns: SourceMapping, hist: pa.Array, wkb: pa.Array, label: pa.Array) -> Checked:
     rows = len(hist)
     times = {name: pa.array([NOW] * rows) for name in ("happened", "came")}
     names = {"name": pa.array([f"n{row}" for row in range(rows)]), "sensor": pa.array(["s"] * rows)}

@@ -20,13 +20,13 @@ from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.sections import Source
 from tailrace.sources import csv_files
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMAS, CsvDialect
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import RawSegment
 
-COLUMNS = Columns("t", "t", "id", None, {"value": "v"}, 0, 0, carried={"more": "w"})
+COLUMNS = SourceMapping("t", "t", "id", None, {"value": "v"}, 0, 0, carried={"more": "w"})
 EUROPEAN = CsvDialect(";", ",")
 DELIMITERS = [",", ";", "\t", "|", " ", "\x01"]
 CR = "carriage returns alone"
@@ -37,7 +37,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.csv"
 
 
-def read(path: Path, text: bytes, dialect: CsvDialect, columns: Columns = COLUMNS) -> tuple[RawSegment, dict[str, str]]:
+def read(
+    path: Path, text: bytes, dialect: CsvDialect, columns: SourceMapping = COLUMNS
+) -> tuple[RawSegment, dict[str, str]]:
     path.write_bytes(text)
     files = CsvFiles(dialect=dialect)
     types = files.types(path, columns)

@@ -11,14 +11,14 @@ import pytest
 
 from tailrace.ground.errors import Refused
 from tailrace.sources import csv_files, csv_records
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.csv_types import shown_types
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = CsvFiles()
-COLUMNS = Columns("t", None, "id", "k", {"value": "v"}, 0, 0)
+COLUMNS = SourceMapping("t", None, "id", "k", {"value": "v"}, 0, 0)
 TYPES = {"t": "int64", "id": "string", "v": "double"}
 HEADER = b"t,id,v\n"
 GOOD = b"1,a,0.5\n"
@@ -173,7 +173,7 @@ def test_a_file_is_complete_when_it_is_unchanged_and_ends_with_a_newline(path, t
     assert FILES.whole(path, still=False) is False
 
 
-def types(path: Path, text: str, columns: Columns = COLUMNS) -> dict[str, str] | None:
+def types(path: Path, text: str, columns: SourceMapping = COLUMNS) -> dict[str, str] | None:
     path.write_text(text)
     return FILES.types(path, columns)
 

@@ -19,13 +19,13 @@ from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources import json_files
 from tailrace.sources.check import check
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = JsonFiles()
-COLUMNS = Columns("t", None, "id", "k", {"value": "v"}, 0, 0)
+COLUMNS = SourceMapping("t", None, "id", "k", {"value": "v"}, 0, 0)
 TYPES = {"t": "int64", "id": "string", "v": "double"}
 GOOD = b'{"t": 1, "id": "a", "v": 0.5}\n'
 
@@ -301,7 +301,7 @@ def test_a_deeply_nested_line_goes_to_quarantine(path: Path) -> None:
 @pytest.mark.parametrize("name", ["t", "id"])
 def test_text_that_is_not_utf_8_goes_to_quarantine(path: Path, name: str) -> None:
     raw = read(path, b'{"%s": "2020-\xff"}\n' % name.encode(), {"t": "string", "id": "string"})
-    columns = Columns("t", None, "id", None, {}, 0, 0)
+    columns = SourceMapping("t", None, "id", None, {}, 0, 0)
     check(raw.table, columns, np.arange(raw.table.num_rows), ColumnTypes(), 0)
     assert raw.table.to_pylist() == []
 

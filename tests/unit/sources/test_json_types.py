@@ -12,11 +12,11 @@ import pytest
 
 from tailrace.ground.errors import Refused
 from tailrace.sources import json_types
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.json_types import shown_types, wrong_value
 
-COLUMNS = Columns("t", None, "id", None, {"x": "lon"}, 0, 0, carried={"left_more": "more", "left_lon": "lon"})
+COLUMNS = SourceMapping("t", None, "id", None, {"x": "lon"}, 0, 0, carried={"left_more": "more", "left_lon": "lon"})
 FIXED = {"t": 1, "id": "a", "lon": 1}
 TYPES = {"t": "int64", "id": "string", "lon": "double"}
 OWN = TYPES | {"lon": "int64"}
@@ -80,7 +80,7 @@ def test_some_records_are_looked_at_and_no_more(monkeypatch):
 
 
 def test_without_carried_columns_the_first_record_tells():
-    columns = Columns("t", None, "id", None, {"x": "lon"}, 0, 0)
+    columns = SourceMapping("t", None, "id", None, {"x": "lon"}, 0, 0)
     records = iter([FIXED, None])
     assert shown_types(records, columns).types == TYPES
     assert next(records) is None

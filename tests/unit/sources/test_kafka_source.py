@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tailrace.query.sections import Source
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import DeclaredSource
 from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
@@ -23,8 +23,8 @@ def topic(**fields: str) -> DeclaredSource:
 SOURCE = topic(servers="a:1,b:2")
 
 
-def columns(arrival_time: str) -> Columns:
-    return Columns("at", arrival_time, ID, None, {}, 0, 0, carried={"left_more": "more"})
+def columns(arrival_time: str) -> SourceMapping:
+    return SourceMapping("at", arrival_time, ID, None, {}, 0, 0, carried={"left_more": "more"})
 
 
 def test_a_topic_has_a_place_and_no_path() -> None:

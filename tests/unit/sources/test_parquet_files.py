@@ -17,13 +17,13 @@ from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000
-COLUMNS = Columns("event", "came", "name", "sensor", {"value": "speed"}, 0, 0)
+COLUMNS = SourceMapping("event", "came", "name", "sensor", {"value": "speed"}, 0, 0)
 FILES = ParquetFiles()
 
 
@@ -331,7 +331,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     ],
 )
 def test_a_value_column_holds_the_type_that_the_kind_takes(tmp_path: Path, wanted, stored, fits: bool) -> None:
-    columns = Columns("at", "at", "name", None, {"shape": "hist"}, 0, 0, types={"shape": wanted})
+    columns = SourceMapping("at", "at", "name", None, {"shape": "hist"}, 0, 0, types={"shape": wanted})
     table = pa.table({"at": pa.array([1]), "name": pa.array(["a"]), "hist": pa.nulls(1, stored)})
     pq.write_table(table, tmp_path / "part.parquet")
     if fits:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from tailrace.ground.errors import Unfit
 from tailrace.query.sections import Source
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.declared_source import DeclaredSource, Opening
 from tailrace.sources.formats import FORMATS
@@ -28,8 +28,8 @@ def declared(format_name: str, path: Path | str = "/data/in", connection: str | 
     return TypeAdapter(Source).validate_python(fields | ({"rate": 5.0} if format_name == "replay" else {}))
 
 
-def columns(arrival_time: str | None = "came", **carried: str) -> Columns:
-    return Columns("at", arrival_time, "id", None, {}, 0, 0, carried=carried)
+def columns(arrival_time: str | None = "came", **carried: str) -> SourceMapping:
+    return SourceMapping("at", arrival_time, "id", None, {}, 0, 0, carried=carried)
 
 
 class NoTables:

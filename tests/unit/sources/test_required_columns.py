@@ -9,25 +9,25 @@ import pytest
 
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.required_columns import require
 
 
 @pytest.mark.parametrize("part", ["event_time", "arrival_time", "id", "key", "value"])
 def test_every_column_that_the_query_names_is_required(part: str) -> None:
-    columns = Columns("e", "a", "i", "k", {"value": "v"}, 0, 0)
+    columns = SourceMapping("e", "a", "i", "k", {"value": "v"}, 0, 0)
     name = columns.named()[part]
     with pytest.raises(Refused, match=f"no column '{name}', which the query names as {part}"):
         require(Path("file"), columns, [other for other in "eaikv" if other != name])
 
 
 def test_optional_columns_that_the_query_does_not_name_are_not_required() -> None:
-    require(Path("file"), Columns("e", None, "i", None, {}, 0, 0), ["e", "i"])
+    require(Path("file"), SourceMapping("e", None, "i", None, {}, 0, 0), ["e", "i"])
 
 
 def test_each_missing_column_is_named_by_its_field_and_its_place_in_an_expression() -> None:
     projection = Projection.parse({"net": "amount /\n  amuont"}, "paid and `stat us` = 'x'")
-    columns = Columns("e", None, "i", ("k",), {}, 0, 0, carried={"value_w": "Weight"}, projection=projection)
+    columns = SourceMapping("e", None, "i", ("k",), {}, 0, 0, carried={"value_w": "Weight"}, projection=projection)
     columns = replace(columns, inputs=projection.inputs, stream="s", column_fields={"Weight": "aggregate.a.column"})
     with pytest.raises(Refused) as refused:
         require("in/1.csv", columns, ["e", "i", "amount", "status", "paid", "weight"])

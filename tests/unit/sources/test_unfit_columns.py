@@ -13,12 +13,12 @@ from pydantic import TypeAdapter
 from tailrace.api.declaration import load
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.sections import Source
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.required_columns import UnknownTypes
 
-COLUMNS = Columns("t", "t", "id", "k", {"value": "v"}, 0, 0, stream="s")
+COLUMNS = SourceMapping("t", "t", "id", "k", {"value": "v"}, 0, 0, stream="s")
 GOOD = {"t": 1, "id": "a", "k": "b", "v": 2}
 
 
@@ -36,7 +36,7 @@ def problems(feed: Feed) -> tuple[Problem, ...]:
     return tuple(refused.value.problems)
 
 
-def of_directory(path: Path, format_name: str, columns: Columns = COLUMNS) -> tuple[Problem, ...]:
+def of_directory(path: Path, format_name: str, columns: SourceMapping = COLUMNS) -> tuple[Problem, ...]:
     return problems(FileFeed(path, format_name, columns, {}, ()))
 
 

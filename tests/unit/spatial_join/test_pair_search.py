@@ -217,7 +217,9 @@ def test_an_index_is_built_once_and_answers_from_both_sides(monkeypatch):
 def test_the_larger_side_is_indexed(monkeypatch):
     indexed: list[int] = []
     of = LocalIndex.from_geometries
-    monkeypatch.setattr(LocalIndex, "from_geometries", lambda side, condition: indexed.append(len(side)) or of(side, condition))
+    monkeypatch.setattr(
+        LocalIndex, "from_geometries", lambda side, condition: indexed.append(len(side)) or of(side, condition)
+    )
     few, many = points_of([(0, 0)]), points_of([(0, 0), (1, 1)])
     condition = Condition("dwithin", 1.0, Planar())
     assert once(find_pairs(few, many, condition)) == {(0, 0)}

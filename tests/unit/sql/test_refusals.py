@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples import drawn
 from tailrace.expressions.errors import ExpressionError
-from tailrace.sql.beside import BesideError
+from tailrace.sql.fields_outside import OutsideSqlError
 from tailrace.sql.translate import translate
 
 FIELDS = {"streams": {"events": {"event_time": "event_ts", "id": "event_id", "columns": {"net": "amount / 1.19"}}}}
@@ -493,7 +493,7 @@ def test_selects_on_top_of_each_other_have_a_limit():
     ],
 )
 def test_a_field_that_says_what_the_text_says_is_refused_by_its_path(changes, path, fault):
-    with pytest.raises(BesideError) as refused:
+    with pytest.raises(OutsideSqlError) as refused:
         translate(COUNT, FIELDS | changes)
     assert refused.value.path == path
     assert fault in refused.value.fault

@@ -16,14 +16,14 @@ from deltalake import DeltaTable, write_deltalake
 
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.sources import parquet_files
-from tailrace.sources.columns import Columns
+from tailrace.sources.columns import SourceMapping
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 from tailrace.storage import delta_feed
 from tailrace.storage.delta_feed import DeltaFeed
 
-COLUMNS = Columns("event", None, "id", "key", {"value": "v"}, 0, 0)
+COLUMNS = SourceMapping("event", None, "id", "key", {"value": "v"}, 0, 0)
 TYPES = {"event": "int64", "id": "string", "key": "string", "v": "double"}
 
 

@@ -14,7 +14,7 @@ from aggregates import NUMBERS, accumulated, answered, summary_of
 from examples import drawn
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.windows import panes as panes_module
-from tailrace.windows.panes import Columns, KeyedRows, evaluate_windows
+from tailrace.windows.panes import Arrays, KeyedRows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -133,7 +133,7 @@ def test_the_number_of_rows_evaluated_at_once_is_bounded(monkeypatch: pytest.Mon
     monkeypatch.setattr(panes_module, "AT_ONCE", 100)
     row_counts, column_lengths, answer = [], [], Aggregates.answer
 
-    def counting(summary: Aggregates, code: np.ndarray, row: np.ndarray, columns: Columns) -> tuple:
+    def counting(summary: Aggregates, code: np.ndarray, row: np.ndarray, columns: Arrays) -> tuple:
         row_counts.append(len(row))
         column_lengths.append(len(columns["tuples"]))
         return answer(summary, code, row, columns)

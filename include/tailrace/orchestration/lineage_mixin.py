@@ -12,7 +12,7 @@ from tailrace.orchestration.settings import Declared
 from tailrace.storage.layout import Layout
 
 
-class TellsLineage:
+class LineageMixin:
     """Has the methods by which OpenLineage's listener asks for lineage; without its provider they are not called.
 
     Their imports happen when they are called, so that DAGs are parsed quickly and without the extra.

@@ -10,7 +10,7 @@ SETTINGS = {"window": "timezone", "topk": "method"}
 """The fields of sections that SQL has no words for, so that they accompany it."""
 
 
-class BesideError(ValueError):
+class OutsideSqlError(ValueError):
     """Raised for a field that repeats what the SQL text says: its path, the fault, and the remedy."""
 
     def __init__(self, path: tuple[str, ...], fault: str, remedy: str) -> None:
@@ -19,7 +19,7 @@ class BesideError(ValueError):
 
 
 @dataclass(frozen=True)
-class Beside:
+class FieldsOutsideSql:
     """The fields that accompany SQL text; the models of the sections check their values.
 
     Attributes
@@ -35,30 +35,32 @@ class Beside:
     declaration: Mapping[str, Any]
 
     @staticmethod
-    def from_fields(fields: Mapping[str, Any]) -> Beside:
+    def from_fields(fields: Mapping[str, Any]) -> FieldsOutsideSql:
         """Read the fields.
 
         Raises
         ------
-        BesideError
+        OutsideSqlError
         """
         for name in ("aggregate", "emd_join", "spatial_join"):
             if name in fields:
-                raise BesideError((name,), f"{name} stands beside sql, which says what is computed", f"sql, or {name}")
+                raise OutsideSqlError(
+                    (name,), f"{name} stands beside sql, which says what is computed", f"sql, or {name}"
+                )
         for name, own in SETTINGS.items():
             section = fields.get(name, {})
             if not isinstance(section, Mapping) or set(section) - {own}:
-                raise BesideError((name,), f"sql says the {name}", f"{name}: {{{own}: …}} alone, or no {name}")
+                raise OutsideSqlError((name,), f"sql says the {name}", f"{name}: {{{own}: …}} alone, or no {name}")
         streams = fields.get("streams")
         is_known = isinstance(streams, Mapping) and len(streams) == 1
         stream, declaration = next(iter(streams.items())) if is_known and streams else ("", {})
         if not isinstance(declaration, Mapping):
-            return Beside(fields, "", {})
+            return FieldsOutsideSql(fields, "", {})
         for name in ("key", "where"):
             if name in declaration:
                 remedy = f"no {name} beside sql, or sections in place of sql"
-                raise BesideError(("streams", stream, name), f"sql says {name} already", remedy)
-        return Beside(fields, stream, declaration)
+                raise OutsideSqlError(("streams", stream, name), f"sql says {name} already", remedy)
+        return FieldsOutsideSql(fields, stream, declaration)
 
     @property
     def is_known(self) -> bool:
@@ -102,13 +104,13 @@ class Beside:
 
         Raises
         ------
-        BesideError
+        OutsideSqlError
         """
         kind = said["kind"]
         if self.fields.get("kind", kind) != kind:
-            raise BesideError(("kind",), f"sql is a query of kind {kind}", f"kind: {kind}, or no kind")
+            raise OutsideSqlError(("kind",), f"sql is a query of kind {kind}", f"kind: {kind}, or no kind")
         if "topk" in self.fields and kind != "topk":
-            raise BesideError(("topk",), f"sql is a query of kind {kind}", "no topk")
+            raise OutsideSqlError(("topk",), f"sql is a query of kind {kind}", "no topk")
         for name in SETTINGS:
             if name in self.fields:
                 said[name] = said[name] | self.fields[name]
