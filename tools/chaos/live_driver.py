@@ -78,6 +78,7 @@ class LiveDriver:
 
     def deploy(self, batch_rows: int = 1_000_000) -> None:
         """Let the host start the driver, with a budget of restarts that outlasts any row of kills."""
+        (self.home / "_stream" / "drain").unlink(missing_ok=True)  # else it drains at once, as after the last drain
         launch = [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(self.home)]
         run = self.command("run", "--engine", self.engine, "--batch-rows", str(batch_rows))
         budget = ["--restarts", "100000", "--within", "10", "--"]
