@@ -146,8 +146,8 @@ def _date_format(plan: Plan, terms: Sequence[Term]) -> Term:
 # How times are read
 
 
-class _Reading(NamedTuple):
-    """How letters are read.
+class _LetterForm(NamedTuple):
+    """The form of the letters of one part of a time.
 
     Attributes
     ----------
@@ -168,30 +168,30 @@ class _Reading(NamedTuple):
     is_open: bool = False
 
 
-def _number(letter: str, part: str, name: str | None = None) -> dict[str, _Reading]:
+def _number(letter: str, part: str, name: str | None = None) -> dict[str, _LetterForm]:
     """Return a number's two ways to be read: of any length, and of two digits."""
     return {
-        letter: _Reading(part, name or part, f"[0-9]{{1,{_MOST_DIGITS}}}", is_open=True),
-        2 * letter: _Reading(part, name or part, "[0-9]{2}"),
+        letter: _LetterForm(part, name or part, f"[0-9]{{1,{_MOST_DIGITS}}}", is_open=True),
+        2 * letter: _LetterForm(part, name or part, "[0-9]{2}"),
     }
 
 
-_zone = partial(_Reading, "zone", "zone", has_digits=False, is_open=True)
-_READ: dict[str, _Reading] = {
+_zone = partial(_LetterForm, "zone", "zone", has_digits=False, is_open=True)
+_READ: dict[str, _LetterForm] = {
     **_number("y", "year"),
-    "yy": _Reading("year", "year_of_century", "[0-9]{2}"),
-    "yyyy": _Reading("year", "year", "[0-9]{4}"),
+    "yy": _LetterForm("year", "year_of_century", "[0-9]{2}"),
+    "yyyy": _LetterForm("year", "year", "[0-9]{4}"),
     **_number("M", "month"),
-    "MMM": _Reading("month", "month_name", "|".join(_MONTHS), has_digits=False),
-    "MMMM": _Reading("month", "month_name", _LONG_MONTHS, has_digits=False),
+    "MMM": _LetterForm("month", "month_name", "|".join(_MONTHS), has_digits=False),
+    "MMMM": _LetterForm("month", "month_name", _LONG_MONTHS, has_digits=False),
     **_number("d", "day"),
     **_number("H", "hour"),
     **_number("h", "hour", "hour_of_half"),
-    "a": _Reading("half", "half", "AM|PM", has_digits=False),
+    "a": _LetterForm("half", "half", "AM|PM", has_digits=False),
     **_number("m", "minute"),
     **_number("s", "second"),
     **{
-        "S" * digits: _Reading("fraction", "fraction", f"[0-9]{{1,{digits}}}", is_open=True)
+        "S" * digits: _LetterForm("fraction", "fraction", f"[0-9]{{1,{digits}}}", is_open=True)
         for digits in range(1, _FRACTION_DIGITS + 1)
     },
     "X": _zone(pattern="Z|[+-][0-9]{2}(?:[0-9]{2})?"),
@@ -217,7 +217,7 @@ def _read(pattern: str) -> _Format:
     ------
     TypeFault
     """
-    expression, parts, before = "", dict[str, _Reading](), None
+    expression, parts, before = "", dict[str, _LetterForm](), None
     for token in _tokens(pattern):
         if not token.is_letters:
             expression += re.escape(token.text)

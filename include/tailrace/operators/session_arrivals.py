@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.columns import pair
 from tailrace.windows.panes import Ints
-from tailrace.windows.sessions import Runs, Sessions, runs_of, touching
+from tailrace.windows.sessions import SessionRuns, Sessions, runs_of, touching
 
 
 class Arrivals(NamedTuple):
@@ -52,12 +52,12 @@ class Arrivals(NamedTuple):
         return Arrivals(*(column[index] for column in self))
 
 
-def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[Runs, NDArray[np.bool_]]:
+def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[SessionRuns, NDArray[np.bool_]]:
     """Find the session of each arrival, and which new tuples are late.
 
     Returns
     -------
-    runs : Runs
+    runs : SessionRuns
         The sessions; some have no arrivals. An arrival that no session holds has −1.
     is_late : ndarray, shape (n,)
     """
@@ -82,7 +82,7 @@ def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[Runs, NDArr
     number[rows] = np.where(session < 0, -1, len(runs.key) + session)[of]
     is_late[rows] = late[of]
     key, first, last = np.append(runs.key, distinct.key), np.append(runs.first, first), np.append(runs.last, last)
-    return Runs(number, key, first, last), is_late
+    return SessionRuns(number, key, first, last), is_late
 
 
 def _astray(sessions: Sessions, arrivals: Arrivals) -> Ints:

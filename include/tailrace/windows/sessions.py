@@ -116,7 +116,7 @@ class Sessions:
         return row, end[row]
 
 
-class Runs(NamedTuple):
+class SessionRuns(NamedTuple):
     """The m runs of n rows of keys and times, ordered by key and then by time.
 
     Attributes
@@ -132,7 +132,7 @@ class Runs(NamedTuple):
     last: Ints
 
 
-def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> Runs:
+def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> SessionRuns:
     """Join rows that cover the times [first, last] of a key where at most `reach_ms` lie between them.
 
     Parameters
@@ -141,14 +141,14 @@ def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> Runs:
         Keys are codes from 0 on.
     """
     if not len(key):
-        return Runs(key, key, key, key)
+        return SessionRuns(key, key, key, key)
     order = np.lexsort((first, key))
     keys, firsts, reached = key[order], first[order], _greatest_so_far(key[order], last[order])
     begins = np.ones(len(order), bool)
     begins[1:] = (keys[1:] != keys[:-1]) | (firsts[1:] - reached[:-1] > reach_ms)
     run, starts = np.empty(len(order), np.int64), np.flatnonzero(begins)
     run[order] = np.cumsum(begins) - 1
-    return Runs(run, keys[starts], firsts[starts], reached[np.append(starts[1:], len(order)) - 1])
+    return SessionRuns(run, keys[starts], firsts[starts], reached[np.append(starts[1:], len(order)) - 1])
 
 
 def touching(key: Ints, first: Ints, last: Ints, point_key: Ints, point: Ints, reach_ms: int) -> tuple[Ints, Ints]:
@@ -182,7 +182,7 @@ def evaluate_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows) -> 
     return answer_sessions(sessions, summary, rows, runs)
 
 
-def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs: Runs) -> KeyedRows:
+def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs: SessionRuns) -> KeyedRows:
     """Answer the sessions of rows by their end, key and start; a row of number −1 is in none, a run may have no rows.
 
     Returns

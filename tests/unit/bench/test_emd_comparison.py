@@ -21,7 +21,7 @@ from tailrace.bench.emd import (
     spark_speed,
     speed,
 )
-from tailrace.bench.emd.comparison import Runs
+from tailrace.bench.emd.comparison import Comparison
 from tailrace.bench.emd.contestants import Contest
 from tailrace.bench.emd.films import CASES, UNIT, as_streams, join_query, scenes_copy
 from tailrace.bench.emd.regime_cases import AGAIN, ALL, HEAD, HEAD_FLOW, NEAR, OURS, SHUFFLE, RegimeCase, cases
@@ -88,7 +88,7 @@ def test_plans_balance_cost_or_numbers_of_solves() -> None:
     assert (by_cost.solve_ms <= by_cost.work_ms).all()
 
 
-def runs_of(**exact: list[int]) -> Runs:
+def runs_of(**exact: list[int]) -> Comparison:
     names = {"ours": OURS, "shuffle": SHUFFLE, "again": AGAIN, "head": HEAD}
     rows = {
         names[name]: [
@@ -105,7 +105,7 @@ def runs_of(**exact: list[int]) -> Runs:
         ]
         for name, counts in exact.items()
     }
-    return Runs({"case": "a", "θ": 0.5}, rows)
+    return Comparison({"case": "a", "θ": 0.5}, rows)
 
 
 def test_a_gain_counts_beyond_the_spread_of_chance_alone() -> None:
@@ -161,7 +161,7 @@ def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     monkeypatch.setattr(spark_speed, "by_window", lambda *arguments: [{"W s": 5, "batch ms": 1.0, "state MB": 1.0}])
     setting = {"case": "S ⋈ SS, line of 256", "θ": 0.5, "W s": 1.0, "tuples/s": 50, "tasks": 2}
     measures = dict.fromkeys((*spark_chain.MEASURES, *live.MEASURES), 1.0)
-    on_spark = Runs(setting, {name: [measures] for name in NEAR})
+    on_spark = Comparison(setting, {name: [measures] for name in NEAR})
     monkeypatch.setattr(spark_chain, "by_case", lambda *arguments: [on_spark])
     monkeypatch.setattr(live, "by_case", lambda *arguments: [on_spark])
     page = report.REPORT.write(tmp_path, Effort(10_000, 2, 1), lambda line: None)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tailrace.bench.emd import live, spark_chain, spark_speed
-from tailrace.bench.emd.comparison import Runs, compete
+from tailrace.bench.emd.comparison import Comparison, compete
 from tailrace.bench.emd.contestants import query_of, streams_of
 from tailrace.bench.emd.films import scenes_copy
 from tailrace.bench.emd.regime_cases import AGAIN, NEAR, OURS, SHUFFLE
@@ -143,7 +143,7 @@ def test_methods_that_find_other_pairs_are_no_comparison_but_for_live_runs() -> 
 
 def test_a_row_of_a_contestant_has_medians_and_the_range_of_its_first_measure() -> None:
     rows = {name: [{"p50 s": at, "p95 s": 2 * at} for at in (1.0, 3.0, 2.5)] for name in NEAR}
-    runs = Runs({"case": "a"}, rows)
+    runs = Comparison({"case": "a"}, rows)
     ours, shuffle = runs.by_contestant("p50 s", "p95 s")
     assert ours == {"case": "a", "method": OURS, "rounds": 3, "p50 s": 2.5, "least": 1, "greatest": 3, "p95 s": 5}
     assert shuffle["method"] == SHUFFLE

@@ -27,7 +27,7 @@ Of fewer, chance alone moves the number by a fifth (1 / √30) and more.
 
 
 @dataclass(frozen=True)
-class Runs:
+class Comparison:
     """The figures of all contestants at one setting, a row for each round that counts."""
 
     setting: Row
@@ -94,7 +94,7 @@ def compete(
     measure: str,
     echo: Echo,
     same_pairs: bool = True,
-) -> Runs:
+) -> Comparison:
     """Let contestants take turns in rounds, of which the first is dropped; another one begins in each round.
 
     Parameters
@@ -111,7 +111,7 @@ def compete(
     RuntimeError
         When they do not.
     """
-    runs = Runs(setting, {name: [] for name in contestants})
+    runs = Comparison(setting, {name: [] for name in contestants})
     for number in range(rounds + 1):
         run, first = start_round(number), number % len(contestants)
         rows = {name: run(name) for name in [*contestants[first:], *contestants[:first]]}

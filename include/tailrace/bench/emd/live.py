@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tailrace.bench import live_pairs
-from tailrace.bench.emd.comparison import Runs, compete
+from tailrace.bench.emd.comparison import Comparison, compete
 from tailrace.bench.emd.contestants import query_of, streams_of
 from tailrace.bench.emd.films import UNIT
 from tailrace.bench.emd.regime_cases import NEAR, RegimeCase, cases
@@ -37,7 +37,7 @@ def live_cases() -> list[RegimeCase]:
     ]
 
 
-def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo, seconds: float = SECONDS) -> list[Runs]:
+def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo, seconds: float = SECONDS) -> list[Comparison]:
     """Let the contestants take turns in live runs at the greatest θ of each join, each round on another film."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", TASKS) as spark:
         places = (Path(name) / str(number) for number in count())
@@ -46,7 +46,7 @@ def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo, seconds: float
 
 def _compared(
     spark: SparkSession, places: Iterator[Path], join: RegimeCase, rounds: int, echo: Echo, seconds: float
-) -> Runs:
+) -> Comparison:
     threshold = join.thresholds[-1]
 
     def start_round(number: int) -> Callable[[str], Row]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tailrace.bench.emd.comparison import Runs, compete
+from tailrace.bench.emd.comparison import Comparison, compete
 from tailrace.bench.emd.contestants import FIRST, Contest, figures_of, shares_by_direction
 from tailrace.bench.emd.films import CASES
 from tailrace.bench.emd.regime_cases import NEAR, OURS, SHUFFLE, RegimeCase
@@ -31,9 +31,9 @@ def warm_up() -> None:
     simulate(CASES[-1].query(threshold=0.1), CASES[-1].streams(20, 100), 2, 500)
 
 
-def by_threshold(cases: Sequence[RegimeCase], echo: Echo) -> tuple[list[Runs], list[Row]]:
+def by_threshold(cases: Sequence[RegimeCase], echo: Echo) -> tuple[list[Comparison], list[Row]]:
     """Compare all contestants on some joins, by θ; return the runs, and the shares of the filters by direction."""
-    compared, filters = list[Runs](), list[Row]()
+    compared, filters = list[Comparison](), list[Row]()
     for case in cases:
         for threshold in case.thresholds:
             directions: Directions = {}
@@ -44,7 +44,7 @@ def by_threshold(cases: Sequence[RegimeCase], echo: Echo) -> tuple[list[Runs], l
     return compared, filters
 
 
-def by_window(case: RegimeCase, frames: int, echo: Echo) -> list[Runs]:
+def by_window(case: RegimeCase, frames: int, echo: Echo) -> list[Comparison]:
     """Compare EMD-DDSJ with ShuffleJ by |W|, once the window is full; only windows shorter than the streams."""
     results = []
     for seconds in WINDOWS_S:
@@ -56,7 +56,7 @@ def by_window(case: RegimeCase, frames: int, echo: Echo) -> list[Runs]:
     return results
 
 
-def by_tasks(case: RegimeCase, echo: Echo) -> list[Runs]:
+def by_tasks(case: RegimeCase, echo: Echo) -> list[Comparison]:
     """Compare EMD-DDSJ with ShuffleJ by the number of tasks, by the chain of filters."""
     short = replace(case, frames=TASK_FRAMES, within=TASK_WINDOW)
     return [
@@ -90,7 +90,7 @@ def _rounds(
     echo: Echo,
     directions: Directions | None = None,
     first: int = FIRST,
-) -> Runs:
+) -> Comparison:
     """Let the contestants take turns, each round on another film, see `compete`."""
     threshold = setting.get("θ", case.thresholds[0])
 

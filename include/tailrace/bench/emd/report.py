@@ -17,7 +17,7 @@ from tailrace.bench.emd import (
     spark_speed,
     speed,
 )
-from tailrace.bench.emd.comparison import FEWEST, Runs
+from tailrace.bench.emd.comparison import FEWEST, Comparison
 from tailrace.bench.emd.contestants import REFERENCES
 from tailrace.bench.emd.films import LEVELS
 from tailrace.bench.emd.regime_cases import cases
@@ -51,7 +51,7 @@ def _chain(effort: Effort, echo: Echo) -> Measured:
     return Measured(_tables("chain", methods.by_tasks(cases()["line"][0], echo)), {"chain_frames": methods.TASK_FRAMES})
 
 
-def _tables(part: str, runs: list[Runs]) -> dict[str, list[Row]]:
+def _tables(part: str, runs: list[Comparison]) -> dict[str, list[Row]]:
     """Return the tables of a comparison: medians, work, and gains beside A/A."""
     return {
         f"{part}_exact": [each.medians() for each in runs],
@@ -106,7 +106,7 @@ def _live(effort: Effort, echo: Echo) -> Measured:
     return Measured(_by_contestant("live", runs, live.MEASURES), settings)
 
 
-def _by_contestant(part: str, runs: list[Runs], measures: Sequence[str]) -> dict[str, list[Row]]:
+def _by_contestant(part: str, runs: list[Comparison], measures: Sequence[str]) -> dict[str, list[Row]]:
     """Return the tables of a comparison on Spark: a row for each contestant, and gains beside A/A."""
     return {
         part: [row for each in runs for row in each.by_contestant(*measures)],

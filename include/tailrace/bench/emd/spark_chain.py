@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from tailrace.bench.emd.comparison import Runs, compete
+from tailrace.bench.emd.comparison import Comparison, compete
 from tailrace.bench.emd.contestants import query_of, streams_of
 from tailrace.bench.emd.regime_cases import NEAR, RegimeCase, cases
 from tailrace.bench.emd.simulation import loads_of
@@ -40,14 +40,14 @@ def spark_cases() -> list[RegimeCase]:
     return [line, *(replace(join, thresholds=join.thresholds[-1:]) for join in (grid, matrix))]
 
 
-def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo) -> list[Runs]:
+def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo) -> list[Comparison]:
     """Let the contestants take turns in bounded runs on Spark, each round on another film."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", TASKS) as spark:
         on_spark = OnSpark(spark, Path(name))
         return [_compared(on_spark, join, threshold, rounds, echo) for join in joins for threshold in join.thresholds]
 
 
-def _compared(on_spark: OnSpark, join: RegimeCase, threshold: float, rounds: int, echo: Echo) -> Runs:
+def _compared(on_spark: OnSpark, join: RegimeCase, threshold: float, rounds: int, echo: Echo) -> Comparison:
     batch_rows = 2 * join.rate * join.batch_ms // 1000
 
     def start_round(number: int) -> Callable[[str], Row]:
