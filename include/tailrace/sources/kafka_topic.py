@@ -49,7 +49,7 @@ class KafkaTopic(Section):
         return f"kafka://{self.cluster}/{self.topic}"
 
     def namespace(self, brokers_of: Callable[[str], str | None]) -> str:
-        """Return the namespace of the cluster's topics by OpenLineage's naming: the first of its sorted bootstrap servers.
+        """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server, as sorted.
 
         Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
         name takes its place.
