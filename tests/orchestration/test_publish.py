@@ -301,9 +301,11 @@ def test_a_chain_reads_the_assets_that_its_upstream_query_publishes(tmp_path):
 CHAINED = QUERY.replace("{{format: parquet, path: readings}}", "{{format: kafka, servers: 'b:9092', topic: answers}}")
 
 
-def test_a_query_reads_the_topic_that_another_one_publishes(tmp_path):
-    first = load(declare(tmp_path, "first", QUERY + KAFKA))
-    second = load(declare(tmp_path, "second", CHAINED.replace("    arrival_time: arrival_time\n    id: id\n", "")))
+@pytest.mark.parametrize(("writes", "reads"), [("b:9092", "b:9092"), ("b:9092,a:9092", "A:9092,b:9092")])
+def test_a_query_reads_the_topic_that_another_one_publishes(tmp_path, writes, reads):
+    chained = CHAINED.replace("    arrival_time: arrival_time\n    id: id\n", "")
+    first = load(declare(tmp_path, "first", QUERY + KAFKA.replace("b:9092", writes)))
+    second = load(declare(tmp_path, "second", chained.replace("b:9092", reads)))
     assert assets.sources(second) == [assets.places(first)["kafka"]]
 
 
