@@ -6,7 +6,7 @@ import errno
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import dropwhile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,7 +39,6 @@ from tailrace.storage.results import read_answers
 from tailrace.stream import delivery as delivery_module
 from tailrace.stream.delivery import EVERY_S, Delivery
 from tailrace.stream.status_reporter import StatusReporter
-from topic_records import TopicRecords
 from waiting import PATIENCE_S
 from warehouse import EPOCH
 
@@ -249,8 +248,15 @@ class AllPlaces(PostgresDesk):
         return self.driver.query.model_copy(update={"parallelism": number})
 
     def back_up(self) -> None:
+        """Take a backup, and a copy of the tables that rebuilds have put aside, as docs/backups.md says."""
         back_up(self.driver.layout, self.directory / "backup")
+        if self._aside.exists():
+            shutil.copytree(self._aside, self.directory / "aside")
         self.query_of_backup = self.driver.query
+
+    @property
+    def _aside(self) -> Path:
+        return Path(self.driver.layout.home) / "_before"
 
     def restore(self) -> None:
         """Restore the backup, whose table of results has the id that it had, and which is without `current`."""
@@ -259,6 +265,8 @@ class AllPlaces(PostgresDesk):
         self.restored_at = len(self.topic.records)
         shutil.rmtree(self.driver.layout.home)
         restore(self.directory / "backup", self.driver.warehouse)
+        if (aside := self.directory / "aside").exists():
+            shutil.copytree(aside, self._aside)
         self.driver.query = self.query_of_backup  # a rebuild for more tasks may be lost
 
     def assert_shown(self) -> None:
@@ -292,11 +300,9 @@ class AllPlaces(PostgresDesk):
         """
         records, number = self.topic.records, self.restored_at
         assert number is not None
-        ungenerated = [*takewhile(lambda record: record.version[0] == 0, records[number:])]
-        ordered = records[:number] + records[number + len(ungenerated) :]
-        assert all(record.version[0] > 0 for record in ordered)
-        for part in (ungenerated, ordered):
-            TopicRecords(part).require_no_older_version()
+        generated = [*records[:number], *dropwhile(lambda record: record.version[0] == 0, records[number:])]
+        assert all(record.version[0] > 0 for record in generated)
+        self.topic.require_no_older_version(is_restored=True)
 
     def _columns(self, rows: pa.Table) -> list[str]:
         """Return the columns that readers get as the tables have them."""

@@ -45,9 +45,19 @@ class TopicRecords:
         """The rows of a consumer that takes the last record of each key."""
         return [value for value in {record.key: record.value for record in self.records}.values() if value is not None]
 
-    def require_no_older_version(self) -> None:
-        """Check that no record is older than an earlier one of its key."""
-        newest = dict[str, tuple[int, int]]()
+    def require_no_older_version(self, is_restored: bool = False) -> None:
+        """Check that no record is older than an earlier one of its key.
+
+        Parameters
+        ----------
+        is_restored : bool
+            Whether a backup was restored. Its stream sends records of generation 0 until all answers are sent again:
+            they are older than those before them, and in the same order among themselves.
+        """
+        newest = dict[tuple[str, bool], tuple[int, int]]()
         for record in self.records:
-            assert record.version >= newest.get(record.key, (0, 0)), record
-            newest[record.key] = record.version
+            is_ungenerated = is_restored and record.version[0] == 0
+            if not is_ungenerated:
+                newest.pop((record.key, True), None)  # another backup may be restored after it
+            assert record.version >= newest.get((record.key, is_ungenerated), (0, 0)), record
+            newest[record.key, is_ungenerated] = record.version

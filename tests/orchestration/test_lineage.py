@@ -53,7 +53,7 @@ SOURCES = {
         "readings",
     ),
     "{{format: kafka, servers: 'one:9092,two:9092', topic: readings}}": ("kafka://one:9092", "readings"),
-    "{{format: kafka, topic: readings, connection: main}}": ("kafka://three:9092", "readings"),
+    "{{format: kafka, topic: readings, connection: main}}": ("kafka://one:9092", "readings"),
     "{{format: kafka, topic: readings, connection: unknown}}": ("kafka://unknown", "readings"),
 }
 

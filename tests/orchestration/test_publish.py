@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from chained_queries import chain
 from fake_host import QUERY, declare, write_status
 from late_tables import SCHEMA
-from tailrace.delivery.delivered import note_delivered
+from tailrace.delivery.delivered import DeliveryNote
 from tailrace.ground.duration import format_time
 from tailrace.ground.times import with_times
 from tailrace.orchestration import assets
@@ -199,7 +199,7 @@ def test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change(
     with pytest.raises(AirflowSkipException, match="nothing is known yet"):
         publish(name)
     for rows, as_of in ((3, 1000), (5, 2000)):
-        note_delivered(layout, name, uri, TableSnapshot(rows, format_time(as_of)))
+        DeliveryNote(uri, TableSnapshot(rows, format_time(as_of))).write(layout, name)
         extra = publish(name)
         assert (extra["total_rows"], extra["as_of"], extra["query"]) == (rows, format_time(as_of), "readings")
         with pytest.raises(AirflowSkipException):
@@ -208,11 +208,13 @@ def test_a_place_is_published_once_it_has_the_answers_and_once_for_each_change(
     (layout.stream / f"delivered_{name}.json").unlink()  # as a rebuild and a restored backup begin
     with pytest.raises(AirflowSkipException, match="nothing is known yet"):
         publish(name)
+    DeliveryNote(uri, TableSnapshot(1, format_time(2000))).write(layout, name)
+    assert publish(name)["rows"] == -4, "the tables have fewer rows than before"
 
 
 def test_many_events_of_other_queries_that_send_to_the_topic_hide_none_of_this_one(publish, layout, place):
     declare(place / "queries", "readings", QUERY + KAFKA)
-    note_delivered(layout, "kafka", "kafka://b:9092/answers", TableSnapshot(3, format_time(1000)))
+    DeliveryNote("kafka://b:9092/answers", TableSnapshot(3, format_time(1000))).write(layout, "kafka")
     publish("kafka")
     publish.events["kafka"] += [SimpleNamespace(extra={"query": "other", "total_rows": 7})] * 45
     with pytest.raises(AirflowSkipException, match="nothing new"):
@@ -221,14 +223,14 @@ def test_many_events_of_other_queries_that_send_to_the_topic_hide_none_of_this_o
 
 def test_what_another_target_has_is_no_event_of_the_declared_one(publish, layout, place):
     declare(place / "queries", "readings", QUERY + KAFKA)
-    note_delivered(layout, "kafka", "kafka://b:9092/earlier", TableSnapshot(3, format_time(1000)))
+    DeliveryNote("kafka://b:9092/earlier", TableSnapshot(3, format_time(1000))).write(layout, "kafka")
     with pytest.raises(AirflowSkipException):
         publish("kafka")
 
 
 def test_events_of_another_query_with_the_same_topic_are_passed_over(publish, layout, place):
     declare(place / "queries", "readings", QUERY + KAFKA)
-    note_delivered(layout, "kafka", "kafka://b:9092/answers", TableSnapshot(3, format_time(1000)))
+    DeliveryNote("kafka://b:9092/answers", TableSnapshot(3, format_time(1000))).write(layout, "kafka")
     publish("kafka")
     publish.events["kafka"].append(SimpleNamespace(extra={"query": "others", "total_rows": 9, "as_of": None}))
     with pytest.raises(AirflowSkipException):
@@ -240,7 +242,8 @@ def test_events_of_another_query_with_the_same_topic_are_passed_over(publish, la
 
 def test_a_trigger_fires_once_a_place_has_the_answers(answer, layout):
     given = TableSnapshot(1, "1970-01-01T00:00:01.000Z")
-    steps = {3: lambda: answer(1000), 6: lambda: note_delivered(layout, "kafka", "kafka://b:9092/answers", given)}
+    note = DeliveryNote("kafka://b:9092/answers", given)
+    steps = {3: lambda: answer(1000), 6: lambda: note.write(layout, "kafka")}
     first = {"results": {"rows": 1, "as_of": given.as_of}}
     assert fired(CommitTrigger("readings", 0.001), 12, steps) == [first, first | {"kafka": first["results"]}]
 
@@ -298,9 +301,11 @@ def test_a_chain_reads_the_assets_that_its_upstream_query_publishes(tmp_path):
 CHAINED = QUERY.replace("{{format: parquet, path: readings}}", "{{format: kafka, servers: 'b:9092', topic: answers}}")
 
 
-def test_a_query_reads_the_topic_that_another_one_publishes(tmp_path):
-    first = load(declare(tmp_path, "first", QUERY + KAFKA))
-    second = load(declare(tmp_path, "second", CHAINED.replace("    arrival_time: arrival_time\n    id: id\n", "")))
+@pytest.mark.parametrize(("writes", "reads"), [("b:9092", "b:9092"), ("b:9092,a:9092", "A:9092,b:9092")])
+def test_a_query_reads_the_topic_that_another_one_publishes(tmp_path, writes, reads):
+    chained = CHAINED.replace("    arrival_time: arrival_time\n    id: id\n", "")
+    first = load(declare(tmp_path, "first", QUERY + KAFKA.replace("b:9092", writes)))
+    second = load(declare(tmp_path, "second", chained.replace("b:9092", reads)))
     assert assets.sources(second) == [assets.places(first)["kafka"]]
 
 

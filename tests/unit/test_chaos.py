@@ -17,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from place_readers import PlaceReader
 from planner_driver import LIVE, Driver, Log, segments
 from tailrace.ground.errors import Busy, InUse
+from topic_records import Record, TopicRecords
 from waiting import until
 
 CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
@@ -246,6 +247,29 @@ def test_a_reader_of_a_place_reports_answers_of_other_tables_where_nobody_has_re
         violations.append([text.rpartition("and now from ")[2] for text in watch.violations])
     assert violations == [[], [], [], [], [], ["lost"], ["lost"]]
     assert watch.origins == ["first", "rebuilt", "lost"]
+
+
+SENT_AGAIN = [(9, 1), (9, 5), (0, 2), (0, 3), (12, 1)]
+"""The versions of an answer in a topic, as a backup is restored: of generation 0 until all answers are sent again."""
+
+
+@pytest.mark.parametrize(
+    ("versions", "older", "is_restored"),
+    [
+        (SENT_AGAIN, None, True),
+        ([*SENT_AGAIN, (0, 1), (0, 2), (13, 1)], None, True),
+        ([(9, 1), (0, 3), (0, 2), (12, 1)], (0, 2), True),
+        ([*SENT_AGAIN, (9, 8)], (9, 8), True),
+        ([(9, 5), (0, 2), (9, 4)], (9, 4), True),
+        (SENT_AGAIN, (0, 2), False),
+    ],
+)
+def test_the_records_of_a_restored_stream_have_an_order_of_their_own(chaos, versions, older, is_restored):
+    other = Record("other", None, (0, 9))
+    sent = [each for version in versions for each in (Record("answer", {}, version), other)]
+    place = SimpleNamespace(_records=TopicRecords(sent if is_restored else sent[::2]))
+    problem = chaos("server_places").TopicPlace.order_problem(place, is_restored)
+    assert problem is None if older is None else f"version={older}" in problem
 
 
 @pytest.mark.needs("process")

@@ -74,8 +74,11 @@ class AnswerPlace(ABC):
         """Return what each view is to show, of the rows of `tailrace results`."""
         return rows_of(rows.select([*columns]))
 
-    def order_problem(self) -> str | None:
-        """Return what is wrong with the order of versions, of those that a reader who polls passes over, too."""
+    def order_problem(self, is_restored: bool) -> str | None:
+        """Return what is wrong with the order of versions, of those that a reader who polls passes over, too.
+
+        `is_restored` says whether a backup was restored.
+        """
         return None
 
 

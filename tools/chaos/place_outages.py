@@ -145,7 +145,7 @@ def _live(directory: Path, places: list[AnswerPlace], options: Options, seed: in
     tally.lost, tally.doubled = judged.lost, judged.doubled
     tally.wrong += judged.wrong
     tally.examples += judged.examples
-    _compare(driver, watches, tally)
+    _compare(driver, watches, tally, "restore" in options.between)
 
 
 def _looks(watch: PlaceWatch, as_of_ms: int) -> bool:
@@ -215,12 +215,12 @@ def _end_of_correction(beside: subprocess.Popen[str], what: str, tally: Tally) -
     return "a correction that was begun meanwhile could not deliver"
 
 
-def _compare(driver: LiveDriver, watches: list[PlaceWatch], tally: Tally) -> None:
+def _compare(driver: LiveDriver, watches: list[PlaceWatch], tally: Tally, is_restored: bool) -> None:
     """Compare what readers see with `tailrace results`; print what each has seen."""
     rows, columns = read_answers(load(driver.file), driver.warehouse, streamed=False)
     for watch in watches:
         place, reader = watch.place, watch.place.reader
-        if (problem := place.order_problem()) is not None:
+        if (problem := place.order_problem(is_restored)) is not None:
             watch.violations.append(problem)
         print(
             f"{place.name}: {reader.polls:,} polls, {reader.versions:,} versions of answers seen, of "

@@ -105,6 +105,20 @@ MUTATIONS = (
         (f"{TOPIC}::test_records_that_retention_deleted_before_they_were_read_stop_the_stream",),
     ),
     Mutation(
+        "a topic: its servers in another order, or in capitals, are the same",
+        "sources/kafka_servers.py",
+        """    named = {address.strip().lower() for address in servers.split(",")} - {""}\n    return sorted(""",
+        """    named = {address.strip() for address in servers.split(",")} - {""}\n    return list(""",
+        ("tests/unit/sources/test_kafka_source.py",),
+    ),
+    Mutation(
+        "a topic: a broker without a port has the default one",
+        "sources/kafka_servers.py",
+        'f"{name}:{DEFAULT_PORT}"',
+        "name",
+        ("tests/unit/sources/test_kafka_source.py",),
+    ),
+    Mutation(
         "a topic without Kafka's client is refused where it is declared",
         "sources/kafka_topic.py",
         '        validate_extra("kafka")\n',

@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.answer_parts import PART_ROWS, answer_parts
-from tailrace.delivery.delivered import note_delivered, written_answers
+from tailrace.delivery.delivered import note_delivered, open_answers
 from tailrace.delivery.groups import Changes, changes_of
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.errors import Damaged
@@ -86,7 +86,7 @@ def _refresh(layout: Layout, public: PublicAnswers, require_held: RequireHeld) -
     if not tables.has("results"):
         return 0
     with naming_what_is_lost(layout, CURRENT):
-        answers = written_answers(tables)
+        answers = open_answers(tables)
         before = tables.open(CURRENT).version() if tables.has(CURRENT) else -1
         written = _Refresh(tables, public, require_held).run()
     if before // _COMPACT_EVERY != Tables(layout).open(CURRENT).version() // _COMPACT_EVERY and before >= 0:

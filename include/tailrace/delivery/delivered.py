@@ -7,7 +7,11 @@ place's lock: Airflow's tasks that follow a place need neither its address nor i
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Self
+
+from deltalake import DeltaTable
 
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
@@ -19,46 +23,72 @@ from tailrace.storage.table_snapshot import TableSnapshot
 _NOTHING = TableSnapshot(0, None)
 
 
-def written_answers(tables: OpenedTables) -> TableSnapshot:
-    """Return how many rows the tables of answers have, and their greatest `as_of`; call it before a delivery."""
-    names = [name for name in ("results", "corrections") if tables.has(name)]
-    snapshots = [TableSnapshot.from_table(tables.open(name)) for name in names]
+@dataclass(frozen=True)
+class DeliveryNote:
+    """What a place has, in a file of the query's directory.
+
+    Attributes
+    ----------
+    uri : str or None
+        The target of the place, as a query file names it; None for the table `current`.
+    snapshot : TableSnapshot
+        The rows of the tables of answers that it has, and their greatest `as_of`.
+    versions : dict
+        The ids and versions of these tables.
+    """
+
+    uri: str | None
+    snapshot: TableSnapshot
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, layout: Layout, place: str) -> Self:
+        """Read the note of a place; one of nothing where the file is missing or damaged."""
+        try:
+            noted = json.loads(cls._file(layout, place).read_text())
+            return cls(noted["uri"], TableSnapshot(**noted["snapshot"]), noted["versions"])
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return cls(None, _NOTHING)
+
+    def write(self, layout: Layout, place: str) -> None:
+        """Write the note of a place, atomically."""
+        layout.stream.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._file(layout, place), json.dumps(asdict(self)))
+
+    @staticmethod
+    def _file(layout: Layout, place: str) -> Location:
+        return layout.stream / f"delivered_{place}.json"
+
+
+def open_answers(tables: OpenedTables) -> dict[str, DeltaTable]:
+    """Open the tables of answers that there are, by name; call it before a delivery, which has at least these rows."""
+    return {name: tables.open(name) for name in ("results", "corrections") if tables.has(name)}
+
+
+def note_delivered(layout: Layout, place: str, uri: str | None, answers: Mapping[str, DeltaTable]) -> None:
+    """Note that a place has all rows of opened tables of answers (idempotent); the caller holds the place's lock.
+
+    The statistics of the tables' files are read only where a table has another version than the note.
+    """
+    versions = {name: f"{table.metadata().id} {table.version()}" for name, table in answers.items()}
+    noted = DeliveryNote.read(layout, place)
+    if (noted.uri, noted.versions) != (uri, versions):
+        DeliveryNote(uri, count_answers(answers), versions).write(layout, place)
+
+
+def count_answers(answers: Mapping[str, DeltaTable]) -> TableSnapshot:
+    """Return how many rows the opened tables of answers have, and their greatest `as_of`."""
+    snapshots = [TableSnapshot.from_table(table) for table in answers.values()]
     times = [snapshot.as_of for snapshot in snapshots if snapshot.as_of is not None]
     return TableSnapshot(sum(snapshot.rows for snapshot in snapshots), max(times, default=None))
 
 
-def note_delivered(layout: Layout, place: str, uri: str | None, written: TableSnapshot) -> None:
-    """Note that a place has all that was written before its delivery (idempotent); the caller holds the place's lock.
-
-    Parameters
-    ----------
-    uri : str or None
-        The target of the place, as a query file names it; None for the table `current`.
-    """
-    if _read(layout, place) != (uri, written):
-        layout.stream.mkdir(parents=True, exist_ok=True)
-        write_atomically(_file(layout, place), json.dumps({"uri": uri, **asdict(written)}))
-
-
 def delivered(layout: Layout, place: str, uri: str | None) -> TableSnapshot:
     """Return how much of the answers a place has; no rows where nothing was delivered to this target."""
-    noted_uri, snapshot = _read(layout, place)
-    return snapshot if noted_uri == uri else _NOTHING
+    note = DeliveryNote.read(layout, place)
+    return note.snapshot if note.uri == uri else _NOTHING
 
 
 def all_delivered(layout: Layout) -> dict[str, TableSnapshot]:
     """Return how much of the answers each place has, by its name, whatever its target."""
-    return {place: _read(layout, place)[1] for place in (CURRENT, TOPIC, POSTGRES)}
-
-
-def _read(layout: Layout, place: str) -> tuple[str | None, TableSnapshot]:
-    """Read a target and what it has; nothing where the file is missing or damaged."""
-    try:
-        noted = json.loads(_file(layout, place).read_text())
-        return noted.pop("uri"), TableSnapshot(**noted)
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
-        return None, _NOTHING
-
-
-def _file(layout: Layout, place: str) -> Location:
-    return layout.stream / f"delivered_{place}.json"
+    return {place: DeliveryNote.read(layout, place).snapshot for place in (CURRENT, TOPIC, POSTGRES)}

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_parts import answer_parts, newest_of
-from tailrace.delivery.delivered import note_delivered, written_answers
+from tailrace.delivery.delivered import note_delivered, open_answers
 from tailrace.delivery.postgres_merge import Merge
 from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.postgres_target import PostgresTarget
@@ -71,7 +71,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
         tables = OpenedTables(layout)
         if not tables.has("results"):
             return 0
-        written = written_answers(tables)
+        answers = open_answers(tables)
         with declared.server.session() as session, session.cursor() as cursor:
             target = PostgresTarget.find(declared, AnswerColumns.from_query(public, query), owner_of(layout), cursor)
             target.lock(wait_s)
@@ -80,7 +80,7 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
             require_held()
             session.commit()
         require_held()
-        note_delivered(layout, POSTGRES, declared.uri(), written)
+        note_delivered(layout, POSTGRES, declared.uri(), answers)
         return sent
 
 

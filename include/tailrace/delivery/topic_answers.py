@@ -19,7 +19,7 @@ from tailrace.answers.versions import without_retracted
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_parts import answer_parts
 from tailrace.delivery.answer_topic import AnswerTopic
-from tailrace.delivery.delivered import note_delivered, written_answers
+from tailrace.delivery.delivered import note_delivered, open_answers
 from tailrace.delivery.earlier_keys import earlier_keys
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
@@ -88,11 +88,11 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         tables = OpenedTables(layout)
         if not tables.has("results"):
             return
-        written = written_answers(tables)
+        answers = open_answers(tables)
         _TopicDelivery(layout, query, PublicAnswers.from_query(query, kind), require_held).run(tables)
         if _has_sent(tables):
             require_held()
-            note_delivered(layout, TOPIC, query.answers.kafka.uri(), written)
+            note_delivered(layout, TOPIC, query.answers.kafka.uri(), answers)
 
 
 def _has_sent(tables: OpenedTables) -> bool:

@@ -37,7 +37,8 @@ class PlaceAlert(Alert):
     """The notifier of a place that takes no answers, and the time after which that is an incident."""
 
     after: Annotated[Duration, Field(ge=timedelta(0))] = Field(
-        default=timedelta(minutes=5), description="how long a place has to take no answers before that is told: 10 min"
+        default=timedelta(minutes=5),
+        description="how long a place may take no answers before the alert is sent: 10 min",
     )
 
 

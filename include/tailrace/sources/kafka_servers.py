@@ -28,6 +28,7 @@ SETTINGS = (
 
 
 BROKERS = "bootstrap.servers"
+DEFAULT_PORT = 9092
 _EXAMPLE = '{"bootstrap.servers": "broker:9092", "security.protocol": "SASL_SSL", …}'
 
 
@@ -89,6 +90,12 @@ def brokers_of(connection: Connection) -> str | None:
     if brokers := connection.extra.get(BROKERS):
         return brokers
     return f"{connection.host}:{connection.port}" if connection.host and connection.port else None
+
+
+def addresses_of(servers: str) -> list[str]:
+    """Return the addresses of bootstrap servers in one form: each once, in lower case and with its port, sorted."""
+    named = {address.strip().lower() for address in servers.split(",")} - {""}
+    return sorted({name if name.rpartition(":")[2].isdigit() else f"{name}:{DEFAULT_PORT}" for name in named})
 
 
 def _settings_of(connection: str, read: Connection) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Name, Section, field_error
+from tailrace.sources.kafka_servers import addresses_of
 
 ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
 """The columns that a record has from the broker: its place as text, and the time (ms) at which it was appended."""
@@ -37,24 +38,27 @@ class KafkaTopic(Section):
 
     @property
     def cluster(self) -> str:
-        """The servers, or the name of the connection that has them."""
-        return self.servers or str(self.connection)
+        """The servers in one form, or the name of the connection that has them."""
+        return ",".join(addresses_of(self.servers)) if self.servers else str(self.connection)
 
     def uri(self) -> str:
-        """Return the topic as a URI, by which queries that write and read it meet."""
+        """Return the topic as a URI, by which queries that write and read it meet.
+
+        Without servers it has the name of the connection: the process that parses a DAG may not know the connection.
+        """
         return f"kafka://{self.cluster}/{self.topic}"
 
     def namespace(self, brokers_of: Callable[[str], str | None]) -> str:
-        """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server.
+        """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server, as sorted.
 
         Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
         name takes its place.
         """
-        servers = self.servers or brokers_of(str(self.connection)) or self.cluster
-        return f"kafka://{servers.partition(',')[0]}"
+        servers = self.servers or brokers_of(str(self.connection))
+        return f"kafka://{addresses_of(servers)[0] if servers else self.cluster}"
 
     def is_same_topic(self, other: KafkaTopic) -> bool:
         """Return whether another section names this topic too, by its connection or by one of its servers."""
-        own, others = (set((each.servers or "").split(",")) - {""} for each in (self, other))
+        own, others = (set(addresses_of(each.servers or "")) for each in (self, other))
         is_connected = self.connection is not None and self.connection == other.connection
         return self.topic == other.topic and (is_connected or not own.isdisjoint(others))

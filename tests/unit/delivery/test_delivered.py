@@ -10,13 +10,14 @@ import pytest
 from current_tables import Desk
 from fake_topic import fake_topic, sending
 from tailrace.delivery import postgres
-from tailrace.delivery.delivered import all_delivered, delivered, written_answers
+from tailrace.delivery.delivered import DeliveryNote, all_delivered, count_answers, delivered, open_answers
 from tailrace.delivery.topic_answers import send_corrections
 from tailrace.ground.errors import Busy
 from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC, AnswersSection
 from tailrace.sources.postgres_server import PostgresServer
 from tailrace.sources.postgres_table import PostgresTable
 from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.table_snapshot import TableSnapshot
 from tailrace.storage.tables import Tables
 
@@ -58,7 +59,7 @@ def server(monkeypatch):
 
 
 def written(desk):
-    return written_answers(OpenedTables(desk.driver.layout))
+    return count_answers(open_answers(OpenedTables(desk.driver.layout)))
 
 
 def deliver(desk):
@@ -90,7 +91,7 @@ def test_answers_and_their_corrections_count(desk):
     assert before.rows == sum(rows.values())
     assert before.as_of is not None
     tables = OpenedTables(desk.driver.layout.for_query(desk.directory / "none", "nothing"))
-    assert written_answers(tables) == NOTHING
+    assert count_answers(open_answers(tables)) == NOTHING
 
 
 def test_a_transaction_that_failed_has_delivered_nothing(desk, server):
@@ -123,6 +124,56 @@ def test_another_target_has_nothing_of_what_the_one_before_has(desk):
     other = sending(desk.query, "others").answers.uris[TOPIC]
     assert delivered(desk.driver.layout, TOPIC, desk.query.answers.uris[TOPIC]).rows > 0
     assert delivered(desk.driver.layout, TOPIC, other) == NOTHING
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The tables whose files' statistics were read."""
+    counted, read = [], TableSnapshot.from_table
+    monkeypatch.setattr(TableSnapshot, "of", lambda table: counted.append(table.table_uri) or read(table))
+    return counted
+
+
+def test_a_delivery_without_a_new_version_reads_no_statistics_of_files(desk, server, counted):
+    def deliver_to_all():
+        counted.clear()
+        for act in (desk.refresh, lambda: send(desk), lambda: deliver(desk)):
+            act()
+        return len(counted)
+
+    assert deliver_to_all() == 3, "`results` for each of three places"
+    assert deliver_to_all() == 0
+    desk.driver.tables.create(schemas(desk.driver.pipeline.kind), ["corrections"])
+    assert deliver_to_all() == 6
+    assert deliver_to_all() == 0
+    desk.write()
+    desk.driver.run(1000)
+    counted.clear()
+    send(desk)
+    assert all_delivered(desk.driver.layout)[TOPIC] == written(desk)
+    Tables(desk.driver.layout).compact(["results"])
+    assert deliver_to_all() == 6
+    assert deliver_to_all() == 0
+    assert all_delivered(desk.driver.layout) == dict.fromkeys((CURRENT, TOPIC, POSTGRES), written(desk))
+
+
+def test_a_table_in_the_place_of_another_is_counted_though_its_version_is_the_same(desk):
+    layout = desk.driver.layout
+    desk.refresh()
+    note = DeliveryNote.read(layout, CURRENT)
+    versions = {name: f"another {version.split()[1]}" for name, version in note.versions.items()}
+    DeliveryNote(note.uri, NOTHING, versions).write(layout, CURRENT)
+    desk.refresh()
+    assert DeliveryNote.read(layout, CURRENT) == note
+
+
+def test_what_is_written_during_a_delivery_is_not_noted_with_it(desk, server, monkeypatch):
+    before = written(desk)
+    desk.write()
+    monkeypatch.setattr(postgres._Delivery, "run", lambda self: desk.driver.run(1000))
+    deliver(desk)
+    assert written(desk).rows > before.rows
+    assert all_delivered(desk.driver.layout)[POSTGRES] == before
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"uri": null}', "{"])

@@ -33,11 +33,20 @@ def test_a_topic_has_a_place_and_no_path() -> None:
     assert SOURCE.at(Path("/data")) is None
 
 
+@pytest.mark.parametrize("servers", ["a:1,b:2", "b:2,a:1", "B:2,A:1", "a:1,b:2,a:1"])
+def test_a_topic_has_one_place_and_one_dataset_however_its_servers_are_written(servers) -> None:
+    assert topic(servers=servers).uri() == SOURCE.uri()
+    assert topic(servers=servers).dataset({}.get) == topic(connection="prod").dataset({"prod": servers}.get)
+    assert SOURCE.reads(KafkaTopic(servers=servers.upper(), topic="readings"))
+
+
 @pytest.mark.parametrize(
     ("fields", "brokers", "namespace"),
     [
-        ({"servers": "a:1,b:2"}, None, "kafka://a:1"),
-        ({"connection": "prod"}, "c:3,d:4", "kafka://c:3"),
+        ({"servers": "b:2,a:1"}, None, "kafka://a:1"),
+        ({"connection": "prod"}, "d:4, C:3", "kafka://c:3"),
+        ({"connection": "prod"}, "c,C:9092", "kafka://c:9092"),
+        ({"connection": "prod"}, "[::1],[::2]:4", "kafka://[::1]:9092"),
         ({"connection": "prod"}, None, "kafka://prod"),
     ],
 )
