@@ -184,7 +184,7 @@ class Hosted:
             kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
             state=StreamStateRow(word=state.word, tone=state.tone, why=state.why, since=state.since_ms),
-            starts=restarts_lately(seen.restarts_s, time.time()),
+            starts=restarts_lately(seen.all_restarts_s, time.time()),
             is_promised=view.name not in known.unpromised,
             note=None if fault == state.why else fault,
             has_page=seen.is_begun or view.file is not None,
