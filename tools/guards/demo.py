@@ -10,7 +10,7 @@ MUTATIONS = (
         "demo/look_around.py",
         "this promise is {promise.state}:",
         "this promise is broken:",
-        ("tests/unit/demo/test_living_stream.py::test_the_last_lines_say_of_the_promise_what_is_measured_by_then"),
+        ("tests/unit/demo/test_living_stream.py::test_the_last_lines_say_of_the_promise_what_is_measured_by_then",),
     ),
     Mutation(
         "the demonstration: what others changed or added stays",
