@@ -127,7 +127,7 @@ def forget_restarts(home: Location) -> None:
 
 
 def reset_restarts(home: Location, now_s: float) -> None:
-    """Let the count of restarts begin at 0; those of the last day stay on record as earlier ones (idempotent)."""
+    """Let the count of restarts begin at 0; restarts of the last day stay on record as earlier ones (idempotent)."""
     file, earlier = starts_file(home), earlier_restarts_file(home)
     restarts = {at for each in (file, earlier) if _exists(each) for at in _read(each)[0]}
     if kept_restarts := sorted(at for at in restarts if now_s - KEPT_S < at <= now_s):
