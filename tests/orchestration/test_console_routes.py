@@ -544,6 +544,29 @@ def test_what_promises_nothing_has_no_promise_also_before_anything_is_measured(c
     assert words == {"readings": "none", "promised": "unknown"}
 
 
+@pytest.mark.parametrize("runs_a_promise", [True, False])
+def test_head_and_part_say_of_the_promise_what_runs_whatever_the_file_says(client, place, layout, runs_a_promise):
+    """A deployment renews both, though it commits to no table."""
+    file = place / "queries" / "readings.yaml"
+    plain = file.read_text()
+    promised = plain.replace("{tick: 1 min}", "{tick: 1 min, policy: quantile, error: 0.05, risk: 0.05}")
+    on_disk, deployed = (plain, promised) if runs_a_promise else (promised, plain)
+    file.write_text(on_disk)
+    layout.stream.mkdir(parents=True)
+    words = {"on disk": "none" if runs_a_promise else "unknown", "deployed": "unknown" if runs_a_promise else "none"}
+
+    def said() -> set[str]:
+        (row,) = settled(client)["queries"]
+        return {row["promise"]["word"], get(client, f"{QUERY}/promise")["word"]}
+
+    assert said() == {words["on disk"]}, "nothing runs"
+    DeployedQuery(file, deployed, {}).write(layout)
+    assert get(client, f"{QUERY}/promise")["word"] == words["deployed"]
+    until(lambda: get(client, f"{QUERY}/summary")["promise"]["word"] == words["deployed"])
+    assert said() == {words["deployed"]}
+    assert "the file on disk promises" in get(client, f"{QUERY}/promise")["note"]
+
+
 def test_a_damaged_table_is_said_in_the_row(client, layout):
     tables = LateTables(layout)
     tables.commit(wall_ms())

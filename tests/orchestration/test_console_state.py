@@ -142,6 +142,7 @@ def test_a_stream_has_the_word_and_the_tone_of_the_worst_that_is_true(fields, wo
         ({"driver": "absent", "state": "drained", "silent_ms": 7_000}, "drained", NOW - 7_000),
         ({"driver": "absent", "report": False, "deploying_ms": NOW - 6_000}, "deploying", NOW - 6_000),
         ({"driver": "stopping"}, "stopping", None),
+        ({"driver": "stopping", "is_draining": True, "drain_ms": NOW - 5_000}, "stopping", NOW - 5_000),
         ({"quarantined": 9, "since_ms": NOW - 9_000}, "broken", None),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import threading
@@ -33,12 +34,15 @@ def let_driver_obey_drain(host, layout):
 
 def test_deploy_creates_a_driver_and_clears_restart_count_and_drain_request(host, layout):
     layout.request_drain()
-    (layout.stream / "starts.json").write_text("{}")
+    now_s = time.time()
+    (layout.stream / "starts.json").write_text(f'{{"restarts": [1.0, {now_s}]}}')
     result = driver_lifecycle.deploy(host, layout, ["go"], {"A": "1"})
     environment = {"A": "1", "TAILRACE_DEPLOYMENT": result.deployment}
     assert (result.made, host.deployed) == (True, [(["go"], environment)])
     assert not layout.drain.exists()
     assert not (layout.stream / "starts.json").exists()
+    earlier = json.loads((layout.stream / "earlier_restarts.json").read_text())
+    assert earlier == {"restarts": [now_s]}, "pages show a day of them"
 
 
 def test_deploy_is_idempotent_and_leaves_the_restart_count(host, layout):

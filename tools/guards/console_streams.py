@@ -96,6 +96,20 @@ MUTATIONS = (
         (f"{ROWS}::test_the_restarts_of_the_last_day_count",),
     ),
     Mutation(
+        "console: restarts of the last day, also before a deployment",
+        "console/stream_state.py",
+        "sorted({*self.earlier_restarts_s, *self.restarts_s})",
+        "self.restarts_s",
+        (f"{ROWS}::test_a_restart_counts_for_a_day_also_after_deployments",),
+    ),
+    Mutation(
+        "console: a stream that is being stopped says since when",
+        "console/stream_state.py",
+        'StreamState("stopping", *_ending(seen), seen.drain_ms)',
+        'StreamState("stopping", *_ending(seen))',
+        (f"{STATE}::test_a_state_has_a_beginning_where_that_is_known",),
+    ),
+    Mutation(
         "console: a driver's report has an age",
         "console/stream_rows.py",
         "max(wall_ms() - reported.at_ms, 0)",

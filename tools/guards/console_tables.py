@@ -141,6 +141,20 @@ MUTATIONS = (
         (f"{ROUTES}::test_what_promises_nothing_has_no_promise_also_before_anything_is_measured",),
     ),
     Mutation(
+        "console: the promise of the head is the one that runs",
+        "console/stream_rows.py",
+        "row.is_promised if facts.is_promised is None else facts.is_promised",
+        "row.is_promised",
+        (f"{ROUTES}::test_head_and_part_say_of_the_promise_what_runs_whatever_the_file_says",),
+    ),
+    Mutation(
+        "console: a deployment renews the promise of the head",
+        "console/facts_cache.py",
+        "versions(layout, _TABLES, _FILES)",
+        "versions(layout, _TABLES)",
+        (f"{ROUTES}::test_head_and_part_say_of_the_promise_what_runs_whatever_the_file_says",),
+    ),
+    Mutation(
         "console: facts hold until their tables change",
         "console/facts_cache.py",
         "now is not None and now == newest.versions",
@@ -188,7 +202,7 @@ MUTATIONS = (
     Mutation(
         "console: tables speak for a driver that says no more",
         "console/facts_cache.py",
-        "*versions(layout, _TABLES), is_reported(layout)",
+        "*versions(layout, _TABLES, _FILES), is_reported(layout)",
         "versions(layout, _TABLES)",
         (f"{FACTS}::test_tables_speak_for_a_driver_that_says_no_more",),
     ),

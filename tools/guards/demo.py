@@ -6,6 +6,13 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "the demonstration: a promise that is kept is not called broken",
+        "demo/look_around.py",
+        "this promise is {promise.state}:",
+        "this promise is broken:",
+        ("tests/unit/demo/test_living_stream.py::test_the_last_lines_say_of_the_promise_what_is_measured_by_then",),
+    ),
+    Mutation(
         "the demonstration: what others changed or added stays",
         "demo/inventory.py",
         "cleared = [folder for folder in self._places if not self._foreign(folder)]",

@@ -181,6 +181,16 @@ MUTATIONS = (
         ("tests/orchestration/test_console_rows.py",),
     ),
     Mutation(
+        "restarts stay on record through deployments",
+        "drivers/launch.py",
+        'write_atomically(earlier, json.dumps({"restarts": kept_restarts}))',
+        "pass",
+        (
+            "tests/orchestration/test_console_rows.py::test_a_restart_counts_for_a_day_also_after_deployments",
+            "tests/orchestration/test_driver_lifecycle.py",
+        ),
+    ),
+    Mutation(
         "a driver in a crash loop stays down through a stop of its platform",
         "drivers/launch.py",
         "if _exists(file) and not _read(file)[1]:",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
+from guards.shared_tests import CONSOLE_ROUTES
 
 FACTS = "tests/unit/panels/test_stamped_facts.py"
 EMD_JOIN = "tests/unit/panels/kinds/test_emd_join.py"
@@ -21,6 +22,34 @@ MUTATIONS = (
         "    state = state.of_policy(promise.is_given)\n",
         "",
         ("tests/orchestration/test_console_figures.py::test_the_head_says_of_the_promise_what_the_part_says",),
+    ),
+    Mutation(
+        "panels: a deployment renews the part Promise",
+        "panels/promise.py",
+        '    ("_stream/deployed.json",),\n',
+        "",
+        (f"{CONSOLE_ROUTES}::test_head_and_part_say_of_the_promise_what_runs_whatever_the_file_says",),
+    ),
+    Mutation(
+        "panels: a file that promises something else than what runs is told",
+        "panels/promise.py",
+        "[] if promise == in_force else",
+        "[] if True else",
+        (f"{PROMISE}::test_the_promise_is_that_of_the_deployed_copy_and_a_file_with_another_one_is_told",),
+    ),
+    Mutation(
+        "panels: answers that were judged before K moved are told as such",
+        "panels/promise.py",
+        "not as_of <= in_force.at <= committed - tick_ms",
+        "True",
+        (f"{PROMISE}::test_answers_that_were_judged_before_k_moved_are_told_as_such",),
+    ),
+    Mutation(
+        "panels: answers of which some were judged after K moved are not told as of before",
+        "panels/promise.py",
+        "not as_of <= in_force.at <= committed - tick_ms",
+        "False",
+        (f"{PROMISE}::test_answers_that_were_judged_before_k_moved_are_told_as_such",),
     ),
     Mutation(
         "activity: a time without a driver breaks the lines",

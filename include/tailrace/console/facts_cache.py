@@ -27,6 +27,9 @@ from tailrace.storage.layout import Layout
 _TABLES = ("quality", "late", "quarantine", "correction_runs", "activity", "metrics")
 """The tables with facts, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
 
+_FILES = ("_stream/deployed.json",)
+"""The file with the promise in force, before anything is measured."""
+
 _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
 _LOOK_AGAIN_S = 10.0  # the page says how old facts are from then on
 _OLD_S = 300.0
@@ -239,7 +242,7 @@ class FactsCache:
 def _versions(layout: Layout) -> Versions | None:
     """Return the stamp of the tables, and whether a driver reports, as the tables speak for it if none does."""
     try:
-        return *versions(layout, _TABLES), is_reported(layout)
+        return *versions(layout, _TABLES, _FILES), is_reported(layout)
     except (OSError, ValueError):  # the store is away, or somebody's file lies among the commits
         return None
 

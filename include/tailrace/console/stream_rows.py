@@ -17,7 +17,6 @@ from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
-from tailrace.correction.promise_state import NOT_MEASURED, NOTHING_PROMISED
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
@@ -33,7 +32,6 @@ _ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
 _WITHOUT_DRIVER = ("not deployed", "drained", "ended", "stopped")
-_NO_PROMISE = ShownPromise(state="unknown", detail=NOTHING_PROMISED, word="none")
 _NUMBERS = ("batches", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
 
 
@@ -59,7 +57,7 @@ class StreamRow(Shown):
     rows_left : int or None
         See `Status.unread_rows`: after a driver's end the source may have ended later.
     is_promised : bool
-        False if the policy of its file promises nothing.
+        False if the policy in force, of the deployed copy or else of the file, promises nothing.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag
@@ -184,7 +182,7 @@ class Hosted:
             kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
             state=StreamStateRow(word=state.word, tone=state.tone, why=state.why, since=state.since_ms),
-            starts=restarts_lately(seen.restarts_s, time.time()),
+            starts=restarts_lately(seen.all_restarts_s, time.time()),
             is_promised=view.name not in known.unpromised,
             note=None if fault == state.why else fault,
             has_page=seen.is_begun or view.file is not None,
@@ -211,8 +209,8 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
     if newer := _newer(row, facts.numbers):
         update |= newer | {"report_age_ms": facts.facts_age_ms, "data_ends": None}  # that was of an earlier batch
-    if not row.is_promised and facts.promise is not None and facts.promise.detail == NOT_MEASURED:
-        update["promise"] = _NO_PROMISE
+    update["is_promised"] = row.is_promised if facts.is_promised is None else facts.is_promised
+    update["promise"] = facts.promise and facts.promise.of_policy(update["is_promised"])
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tailrace.drivers.driver_host import Driver
-from tailrace.drivers.launch import CRASH_LOOP, starts_file
+from tailrace.drivers.launch import CRASH_LOOP, earlier_restarts_file, starts_file
 from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import CUT_SHORT, ENDINGS, OVER, SILENT_MS, Status, wall_ms
@@ -50,6 +51,8 @@ class Observation:
     restarts_s : sequence of float or None
         The times of the restarts since the deployment that the launcher has on record, in s since the epoch, oldest
         first; None without a record, or if it can't be read.
+    earlier_restarts_s : sequence of float or None
+        Those before the deployment, likewise; None if they can't be read.
     """
 
     driver: Driver | None
@@ -61,6 +64,7 @@ class Observation:
     is_draining: bool = False
     drain_ms: int | None = None
     restarts_s: Sequence[float] | None = None
+    earlier_restarts_s: Sequence[float] | None = ()
 
     @staticmethod
     def read(layout: Layout, driver: Driver | None, reported: Status | None, deploying_ms: int | None) -> Observation:
@@ -81,8 +85,16 @@ class Observation:
             deploying_ms,
             is_draining,
             layout.drain_requested_ms() if is_draining else None,
-            _restarts_s(layout) if is_begun else None,
+            _restarts_s(starts_file(layout.home), None) if is_begun else None,
+            _restarts_s(earlier_restarts_file(layout.home), []) if is_begun else (),
         )
+
+    @property
+    def all_restarts_s(self) -> Sequence[float] | None:
+        """The restarts on record, also of deployments before; None where some of them can't be known."""
+        if self.restarts_s is None or self.earlier_restarts_s is None:
+            return None
+        return sorted({*self.earlier_restarts_s, *self.restarts_s})
 
     @property
     def silent_ms(self) -> int:
@@ -112,10 +124,13 @@ class StreamState:
     since_ms: int | None = None
 
 
-def _restarts_s(layout: Layout) -> list[float] | None:
+def _restarts_s(file: Location, without: list[float] | None) -> list[float] | None:
+    """Return the times in a file of restarts; `without` where there is no file, None if it can't be read."""
     try:
-        restarts = [float(at) for at in json.loads(starts_file(layout.home).read_text())["restarts"]]
+        restarts = [float(at) for at in json.loads(file.read_text())["restarts"]]
         return [at for at in restarts if math.isfinite(at)]
+    except FileNotFoundError:
+        return without
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -151,7 +166,7 @@ def _runs_elsewhere(seen: Observation, reported: Status) -> bool:
 
 def _with_driver(seen: Observation, driver: Driver) -> StreamState:
     if driver.state == "stopping":
-        return StreamState("stopping", *_ending(seen))
+        return StreamState("stopping", *_ending(seen), seen.drain_ms)
     if not seen.is_begun:
         return StreamState("broken", "bad", f"its driver runs{_GONE}")
     if seen.is_draining:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pydantic import Field
 
-from tailrace.correction.promise_state import PromiseState
+from tailrace.correction.promise_state import NOT_MEASURED, PromiseState
+from tailrace.correction.quality import Promise
 from tailrace.correction.uncorrected import count_uncorrected
+from tailrace.ground.errors import Refused
 from tailrace.panels.activity import RecentActivity, read_recent
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
+from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import read_newest, read_totals
@@ -30,9 +33,17 @@ _SEGMENTS = {"batch": pa.int64(), "quarantined": pa.int64()}
 class ShownPromise(Shown):
     """The state of a promise, see `PromiseState`; `word` is the state as named in pages."""
 
-    state: str
+    state: Literal["unknown", "kept", "broken"]
     detail: str
     word: str | None = None
+
+    @staticmethod
+    def of(state: PromiseState) -> ShownPromise:
+        return ShownPromise(state=state.state, detail=state.detail, word=state.word)
+
+    def of_policy(self, is_promised: bool) -> ShownPromise:
+        """Return the promise with what the policy in force says of it, see `PromiseState.of_policy`."""
+        return ShownPromise.of(PromiseState(self.state, self.detail).of_policy(is_promised))
 
 
 class LastCorrection(Shown):
@@ -49,6 +60,9 @@ class TableFacts(Shown):
     ----------
     late_hour, quarantined_hour : int or None
         The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
+    is_promised : bool or None
+        Whether the deployed copy of the query promises something; None without one that this version takes, and where
+        measurements say it.
     uncorrected : int or None
         The number of late tuples that no correction covers.
     numbers : dict
@@ -67,6 +81,7 @@ class TableFacts(Shown):
     """
 
     promise: ShownPromise | None = None
+    is_promised: bool | None = None
     late_hour: int | None = None
     uncorrected: int | None = None
     quarantined_hour: int | None = None
@@ -89,7 +104,7 @@ class TableFacts(Shown):
         pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
             state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
-            promise = ShownPromise(state=state.state, detail=state.detail, word=state.word)
+            promise = ShownPromise.of(state)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             fault = _first_line(error)
             promise = ShownPromise(state="unknown", detail=fault)
@@ -99,11 +114,20 @@ class TableFacts(Shown):
             facts, fault = TableFacts(), fault or _first_line(error)
         found = {
             "promise": promise,
+            "is_promised": _is_promised(layout) if promise.detail == NOT_MEASURED else None,
             "damaged": tuple(pieces.damaged),
             "note": fault,
             "is_unreadable": fault is not None,
         }
         return facts.model_copy(update=found)
+
+
+def _is_promised(layout: Layout) -> bool | None:
+    """Test whether the deployed copy of a query promises something; None without one that this version takes."""
+    try:
+        return Promise.of_policy(QueryView(layout, None).query.policy).is_given
+    except (Refused, OSError):
+        return None
 
 
 def _first_line(error: Exception) -> str:

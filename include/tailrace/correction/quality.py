@@ -69,6 +69,14 @@ class Promise:
         """True if something is promised."""
         return self.risk is not None or self.accuracy is not None
 
+    def __str__(self) -> str:
+        of = "" if self.of is None else f" of {', '.join(self.of)}"
+        if self.accuracy is not None:
+            return f"an accuracy{of} of at least {self.accuracy:g}"
+        if self.error is not None and self.risk is not None:
+            return f"that at most {self.risk:.2%} of the answers{of} are off by {self.error:g} or more"
+        return "nothing" if self.error is None else f"an error{of} of less than {self.error:g}"
+
     @staticmethod
     def of_policy(policy: SlackPolicy) -> Promise:
         return Promise(**{name: getattr(policy, name, None) for name in (*PROMISES, "of")})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from tailrace.correction.promise_state import PromiseState
 from tailrace.demo.changed_answer import changed_answer
 from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.demo.living_stream import HOURS
@@ -39,8 +41,7 @@ Look here, as user [bold]{USER}[/] with password [bold]{airflow.password}[/]
   {pages}/queries/{payments.name}?part=promise
     what is promised and what was measured; what comes late is corrected every five minutes
   {pages}/queries/{largest.name}?part=promise
-    this promise is broken, as no window waits for late payments: press Calibrate …, then Accept K = …
-    the stream takes that K up, and after one or two corrections the promise is kept
+    {plain(promise_now(largest))}
   {pages}/queries/{payments.name}?part=quarantine
     the payments that were rejected, and the line of the query file that would take them
 {answer}{topics}In Airflow: mark the run of a DAG stream_… as a success, and its stream drains
@@ -53,3 +54,15 @@ In another shell:
     )
     while True:
         time.sleep(3600)
+
+
+def promise_now(largest: DemoQuery) -> str:
+    """Return whether the promise is kept, as far as corrections have measured it by now, and how to mend it."""
+    promise = PromiseState.read(largest.layout)
+    is_known = promise.state != "unknown"
+    said = f"this promise is {promise.state}: {promise.detail}" if is_known else f"of this promise {promise.detail}"
+    lines = [f"at {datetime.now(UTC):%H:%M} UTC {said}"]
+    if promise.state != "kept":
+        lines.append("as declared, no window waits for late payments: press Calibrate …, then Accept K = …")
+        lines.append("the stream takes that K up, and after one or two corrections the promise is kept")
+    return "\n    ".join(lines)

@@ -113,12 +113,26 @@ def starts_file(home: Location) -> Location:
     return home / "_stream" / "starts.json"
 
 
+def earlier_restarts_file(home: Location) -> Location:
+    """Return the file with the restarts before the count began: pages show them, and no crash loop counts them."""
+    return home / "_stream" / "earlier_restarts.json"
+
+
 def forget_restarts(home: Location) -> None:
     """Let the count of restarts begin at 0, after a stop that was no crash; a launcher that has given up stays down."""
     file = starts_file(home)
     with suppress(OSError):  # a warehouse that is away: what is counted stays counted
         if _exists(file) and not _read(file)[1]:
-            file.unlink()
+            reset_restarts(home, time.time())
+
+
+def reset_restarts(home: Location, now_s: float) -> None:
+    """Let the count of restarts begin at 0; restarts of the last day stay on record as earlier ones (idempotent)."""
+    file, earlier = starts_file(home), earlier_restarts_file(home)
+    restarts = {at for each in (file, earlier) if _exists(each) for at in _read(each)[0]}
+    if kept_restarts := sorted(at for at in restarts if now_s - KEPT_S < at <= now_s):
+        write_atomically(earlier, json.dumps({"restarts": kept_restarts}))
+    file.unlink(missing_ok=True)
 
 
 def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import deployed_program, program_of
-from tailrace.drivers.launch import starts_file
+from tailrace.drivers.launch import reset_restarts
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
@@ -109,8 +110,8 @@ def get_or_create(
         return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     new_name = secrets.token_hex(8)
     write_atomically(deployment_file(layout.home), new_name)  # first, so that a drain of the old one stops asking
-    for stale_file in (starts_file(layout.home), layout.drain):
-        stale_file.unlink(missing_ok=True)
+    reset_restarts(layout.home, time.time())
+    layout.drain.unlink(missing_ok=True)
     if query is not None:
         query.write(layout)
     program = host.deploy(program_of(host, layout.home), command, {**environment, DEPLOYMENT: new_name})

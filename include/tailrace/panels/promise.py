@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from tailrace.correction.promise_state import PromiseState, read_measured
 from tailrace.correction.quality import Promise, bucket_ms
+from tailrace.ground.duration import format_time
+from tailrace.ground.errors import Refused
 from tailrace.kind.column_errors import MeasuredByColumn
 from tailrace.kind.protocol import windowed
 from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms, read_metrics
@@ -18,12 +20,15 @@ from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.series import POINTS, How, downsample
+from tailrace.panels.settings_changes import read_changes
+from tailrace.query.loading import load
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and nothing is promised"
 NOT_MEASURED = "nothing is measured yet: a correction measures the errors of the streamed answers"
 
+_COMMITTED = "metrics", "committed"
 _SERIES: dict[str, How] = {
     "start": "min",
     "end": "max",
@@ -126,7 +131,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
         error=promise.error, risk=promise.risk, accuracy=promise.accuracy, of=promise.of and list(promise.of)
     )
     ends = pieces.read("answers right", lambda: _ends(view, request), None)
-    notes = []
+    notes = _on_disk(view, promise)
     answers: list[AnswerQuality] = []
     right = None
     if not view.query.has_late_tuples:
@@ -142,6 +147,8 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
             notes.append("no answers of this range were measured")
     elif not pieces.damaged:
         notes.append(NOT_MEASURED)
+    if state.state != "unknown":
+        notes += pieces.read("note", lambda: _settings_since(view), list[str]())
     return PromiseAnswer(
         state=state.state,
         word=state.word,
@@ -153,6 +160,32 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
         note="; ".join(notes) or None,
         damaged=pieces.damaged,
     )
+
+
+def _on_disk(view: QueryView, in_force: Promise) -> list[str]:
+    """Return, in words, what the file on disk promises; empty where that is the promise in force, or not known."""
+    if view.file is None:
+        return []
+    try:
+        promise = Promise.of_policy(load(view.file).policy)
+    except (Refused, OSError):  # Settings says why
+        return []
+    return [] if promise == in_force else [f"the file on disk promises {promise}, from the next deployment on"]
+
+
+def _settings_since(view: QueryView) -> list[str]:
+    """Return, in words, since when other settings hold than while the judged answers were given.
+
+    Empty where a correction covers later arrivals: then some of the judged answers may be from after the change.
+    """
+    as_of, committed = greatest_ms(view.tables, "correction_runs", "as_of"), greatest_ms(view.tables, *_COMMITTED)
+    tick_ms = view.query.tick_ms
+    if as_of is None or committed is None or not tick_ms:
+        return []
+    in_force = next(iter(read_changes(view.tables, tick_ms, committed - tick_ms)), None)
+    if in_force is None or in_force.at is None or not as_of <= in_force.at <= committed - tick_ms:
+        return []
+    return [f"the judged answers are from before {format_time(in_force.at)}, since when {in_force.what} holds"]
 
 
 def _ends(view: QueryView, request: PromiseRequest) -> tuple[int, int] | None:
@@ -188,7 +221,7 @@ def _by_answer(view: QueryView, rows: pa.Table) -> list[AnswerQuality]:
 
 def _coverage(view: QueryView, request: PromiseRequest, ends: tuple[int, int] | None) -> Coverage:
     """Return the coverage over the same range, as arrival time, or up to the newest where the range has no end."""
-    newest = greatest_ms(view.tables, "metrics", "committed")
+    newest = greatest_ms(view.tables, *_COMMITTED)
     if newest is None:
         return _NO_COVERAGE
     to = newest if request.to is None else request.to
@@ -206,5 +239,9 @@ def _threshold_now(tables: Tables, committed: int) -> float | None:
 
 
 PANEL = Panel(
-    "promise", PromiseRequest, read, ("quality", "metrics", "results", "late", "corrections", "correction_runs")
+    "promise",
+    PromiseRequest,
+    read,
+    ("quality", "metrics", "results", "late", "corrections", "correction_runs", "facts"),
+    ("_stream/deployed.json",),
 )

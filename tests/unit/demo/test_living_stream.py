@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import defaultdict
 from pathlib import Path
@@ -26,7 +27,7 @@ from tailrace.demo.living_stream import (
     first_payment_ms,
     payments,
 )
-from tailrace.demo.look_around import look_around
+from tailrace.demo.look_around import look_around, promise_now
 from tailrace.panels import answer, ledger, promise, quarantine
 from tailrace.panels.answer import AnswerRequest, OneAnswer
 from tailrace.panels.arrival_range import TimesRequest
@@ -195,7 +196,7 @@ def test_the_last_lines_have_the_pages_the_password_and_the_answer_that_changed(
     with pytest.raises(KeyboardInterrupt):
         look_around(
             demo_query,
-            [demo_query, SimpleNamespace(name="largest_payments")],
+            [demo_query, SimpleNamespace(name="largest_payments", layout=Layout(home / "none"))],
             [SimpleNamespace(query=load(file), name=file.stem) for file in (METERS, GAME2)],
         )
     lines = capsys.readouterr().out.splitlines()
@@ -209,6 +210,21 @@ def test_the_last_lines_have_the_pages_the_password_and_the_answer_that_changed(
     assert lines[place + 1] == f"    {found.text}"
     topics = [line for line in lines if " topic " in line]
     assert topics == ["  topic meter_answers of the broker at 127.0.0.1:9092"], "one query answers to a topic"
+
+
+@pytest.mark.parametrize(
+    ("state", "detail", "said", "advises"),
+    [
+        ("broken", "8 % are off", "this promise is broken: 8 % are off", True),
+        ("kept", "1 % are off", "this promise is kept: 1 % are off", False),
+        ("unknown", "nothing is measured yet", "of this promise nothing is measured yet", True),
+    ],
+)
+def test_the_last_lines_say_of_the_promise_what_is_measured_by_then(monkeypatch, state, detail, said, advises):
+    monkeypatch.setattr(PromiseState, "read", lambda layout: PromiseState(state, detail))
+    first, *advice = promise_now(SimpleNamespace(layout=None)).splitlines()
+    assert re.fullmatch(rf"at \d\d:\d\d UTC {said}", first)
+    assert any("press Calibrate" in line for line in advice) == advises
 
 
 def test_without_a_correction_no_answer_has_changed(tmp_path):

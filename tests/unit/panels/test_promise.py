@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import Any
 
@@ -9,12 +10,16 @@ import pyarrow as pa
 import pytest
 
 from local_driver import correct_here
-from panel_stream import PROMISE, SIZE, SLIDE, PanelStream, query_over, run_stream
+from panel_stream import PROMISE, SIZE, SLIDE, TICK, PanelStream, query_over, run_stream
 from tailrace.correction.promise_state import PromiseState
+from tailrace.ground.duration import format_time
 from tailrace.ground.times import with_times
 from tailrace.panels import promise, right_answers, uncorrected_answers
 from tailrace.panels.promise import NOT_MEASURED, PromiseAnswer, PromiseRequest
-from warehouse import even, make_stream, write_files
+from tailrace.panels.query_view import QueryView
+from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.layout import Layout
+from warehouse import even, make_stream, propose, write_files
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +200,74 @@ def test_a_query_that_has_not_run_shows_its_promise(tmp_path):
     idle = PanelStream(query_over(tmp_path, {"policy": "hybrid"} | PROMISE), tmp_path / "wh", [])
     nothing = promise.read(idle.view, PromiseRequest())
     assert (nothing.promised.error, nothing.state, nothing.coverage.at) == (0.1, "unknown", [])
+
+
+def test_the_promise_is_that_of_the_deployed_copy_and_a_file_with_another_one_is_told(tmp_path):
+    write_files(make_stream(5, 1), tmp_path / "in", [0, 5])
+    file, layout = tmp_path / "readings.yaml", Layout.of(tmp_path / "wh", "readings")
+    texts = [_text(error=0.1, risk=0.05), _text(error=0.1, risk=0.01)]
+    file.write_text(texts[0])
+    layout.stream.mkdir(parents=True)
+    DeployedQuery(file, texts[0], {}).write(layout)
+    assert promise.read(QueryView(layout, file), PromiseRequest()).note == NOT_MEASURED
+    told = "the file on disk promises {}, from the next deployment on; " + NOT_MEASURED
+    for text, declared in (
+        (texts[1], "that at most 1.00% of the answers are off by 0.1 or more"),
+        (
+            _text(error=0.1, risk=0.05, of=["total"]),
+            "that at most 5.00% of the answers of total are off by 0.1 or more",
+        ),
+        (_text(policy="k_slack", k="1 s"), "nothing"),
+        (_text(policy="cache_duration", accuracy=0.99, initial="1 s"), "an accuracy of at least 0.99"),
+    ):
+        file.write_text(text)
+        shown = promise.read(QueryView(layout, file), PromiseRequest())
+        assert (shown.promised.risk, shown.note) == (0.05, told.format(declared))
+    file.write_text("name: readings\n")
+    assert promise.read(QueryView(layout, file), PromiseRequest()).note == NOT_MEASURED, "Settings says what is wrong"
+    DeployedQuery(file, texts[1], {}).write(layout)
+    file.write_text(texts[1])
+    shown = promise.read(QueryView(layout, file), PromiseRequest())
+    assert (shown.promised.risk, shown.note) == (0.01, NOT_MEASURED)
+
+
+def _text(**disorder: Any) -> str:
+    return f"""\
+name: readings
+kind: aggregate
+streams:
+  readings:
+    source: {{format: parquet, path: in}}
+    event_time: event_time
+    arrival_time: arrival_time
+    id: id
+    key: key
+window: {{size: 500 ms}}
+disorder: {json.dumps({"policy": "quantile", "tick": "100 ms"} | disorder)}
+aggregate: {{total: {{function: sum, column: value}}, number: {{function: count}}}}
+"""
+
+
+def test_answers_that_were_judged_before_k_moved_are_told_as_such(tmp_path):
+    """Until a correction covers later arrivals; a K that holds from a tick to come on is no other K yet."""
+    tuples, disorder = make_stream(900, 3), {"policy": "cache_duration", "accuracy": 0.9, "initial": "0 s"}
+    stream = PanelStream(query_over(tmp_path, disorder), tmp_path / "wh", tuples)
+    bounds, notes = even(900, 3), []
+
+    def note() -> None:
+        notes.append(promise.read(stream.view, PromiseRequest()).note)
+
+    for part in range(2):
+        write_files(tuples, tmp_path / "in", bounds[part : part + 2], first=part)
+        stream.driver.run(100)
+        if not part:
+            correct_here(stream.query, stream.warehouse)
+            note()
+            propose(stream.query, stream.warehouse, 700)
+            note()
+    note()
+    correct_here(stream.query, stream.warehouse)
+    note()
+    (fact,) = (row for row in stream.rows("facts") if row["about"] == "settings" and row["from_tick"] > 0)
+    since = format_time(fact["from_tick"] * TICK)
+    assert notes == [None, None, f"the judged answers are from before {since}, since when K 0 ms → 700 ms holds", None]
