@@ -204,7 +204,7 @@ def test_a_query_that_has_not_run_shows_its_promise(tmp_path):
 
 def test_the_promise_is_that_of_the_deployed_copy_and_a_file_with_another_one_is_told(tmp_path):
     write_files(make_stream(5, 1), tmp_path / "in", [0, 5])
-    file, layout = tmp_path / "readings.yaml", Layout.of(tmp_path / "wh", "readings")
+    file, layout = tmp_path / "readings.yaml", Layout.for_query(tmp_path / "wh", "readings")
     texts = [_text(error=0.1, risk=0.05), _text(error=0.1, risk=0.01)]
     file.write_text(texts[0])
     layout.stream.mkdir(parents=True)
