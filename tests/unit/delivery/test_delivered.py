@@ -130,7 +130,7 @@ def test_another_target_has_nothing_of_what_the_one_before_has(desk):
 def counted(monkeypatch):
     """The tables whose files' statistics were read."""
     counted, read = [], TableSnapshot.from_table
-    monkeypatch.setattr(TableSnapshot, "of", lambda table: counted.append(table.table_uri) or read(table))
+    monkeypatch.setattr(TableSnapshot, "from_table", lambda table: counted.append(table.table_uri) or read(table))
     return counted
 
 
