@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,12 +129,14 @@ class TopicPlace(AnswerPlace):
 
     def resume(self) -> None:
         os.killpg(self._broker.process.pid, signal.SIGCONT)
+        self._records.reopen()
 
     def kill(self) -> None:
         self._broker.stop()
 
     def start(self) -> None:
         self._broker.start()
+        self._records.reopen()
 
     def origin(self) -> int | None:
         """Return the newest generation, which each other origin of the answers begins."""
@@ -162,20 +165,36 @@ def _in_records(columns: Sequence[str]) -> list[str]:
 
 
 class _ConsumedRecords(TopicRecords):
-    """The records of a real topic, as a consumer gets them."""
+    """The records of a real topic, as a consumer gets them that begins again, where it was, once its broker is back.
+
+    Else a consumer of librdkafka now and then fetches nothing any more, without an error.
+    """
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         super().__init__()
-        self._consumer = Consumer(
-            {"bootstrap.servers": servers, "group.id": "reader", "enable.auto.commit": False, "log_level": 0}
-        )
-        self._consumer.assign([TopicPartition(topic, part, OFFSET_BEGINNING) for part in range(partitions)])
+        self._servers, self._topic = servers, topic
+        self._next = dict.fromkeys(range(partitions), OFFSET_BEGINNING)
+        self._reopens = threading.Event()
+        self._consumer = self._open()
+
+    def reopen(self) -> None:
+        """Let the next look open another consumer."""
+        self._reopens.set()
 
     def newest(self) -> dict[str, Record]:
+        if self._reopens.is_set():
+            self._reopens.clear()
+            self._consumer.close()
+            self._consumer = self._open()
         while messages := self._consumer.consume(10_000, 0.2):
-            self.records += [
-                Record.of(message.key(), message.value(), message.headers())
-                for message in messages
-                if message.error() is None
-            ]
+            for message in messages:
+                if message.error() is None:
+                    self.records.append(Record.of(message.key(), message.value(), message.headers()))
+                    self._next[message.partition()] = message.offset() + 1
         return super().newest()
+
+    def _open(self) -> Consumer:
+        options = {"bootstrap.servers": self._servers, "group.id": "reader", "enable.auto.commit": False}
+        consumer = Consumer({**options, "log_level": 0})
+        consumer.assign([TopicPartition(self._topic, *position) for position in self._next.items()])
+        return consumer
