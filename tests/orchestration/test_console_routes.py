@@ -929,6 +929,7 @@ def test_a_page_names_its_files_by_their_version_so_that_browsers_keep_them(clie
     (folder / "streams.html").write_text('<link href="static/ours.css"><script src="static/ours.js">')
     (folder / "query.html").write_text('<link href="../static/ours.css">')
     (folder / "ours.css").write_text("one")
+    (folder / ".#ours.css").symlink_to("an editor's lock")
     monkeypatch.setattr(pages, "_STATIC", folder)
 
     def version(page):

@@ -20,8 +20,8 @@ def test_the_restarts_of_the_last_day_count(layout, restarts, number):
     assert restarts_lately(restarts, NOW_S) == number
 
 
-def counted(layout):
-    return restarts_lately(Observation.read(layout, None, None, None).all_restarts_s, NOW_S)
+def counted(layout, now_s=NOW_S):
+    return restarts_lately(Observation.read(layout, None, None, None).all_restarts_s, now_s)
 
 
 def test_a_first_start_is_no_restart(layout):
@@ -50,6 +50,9 @@ def test_a_restart_counts_for_a_day_also_after_deployments(layout):
     assert Observation.read(layout, None, None, None).restarts_s == [NOW_S - 1_000], "its driver died once"
     earlier_restarts_file(layout.home).write_text("{}")
     assert counted(layout) is None, "damaged: more than are counted"
+    reset_restarts(layout.home, NOW_S + DAY_S)
+    assert pause(layout.home, 5, 600, NOW_S + DAY_S) == 0
+    assert counted(layout, NOW_S + DAY_S) == 0, "a deployment begins a file that can be read"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"restarts": ["a"]}'])

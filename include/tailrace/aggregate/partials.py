@@ -23,7 +23,7 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
     Returns
     -------
     RecordBatch
-        Arrays `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
         and key, or like the tuples where values are kept.
     """
     columns = aggregates.lift(tuples)

@@ -107,7 +107,7 @@ def _stamps(directory: str) -> Iterator[tuple[str, int, int]]:
         for entry in entries:
             if entry.is_dir():
                 yield from _stamps(entry.path)
-            else:
+            elif entry.is_file():
                 yield entry.path, (stat := entry.stat()).st_mtime_ns, stat.st_size
 
 

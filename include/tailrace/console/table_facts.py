@@ -38,12 +38,12 @@ class ShownPromise(Shown):
     word: str | None = None
 
     @staticmethod
-    def of(state: PromiseState) -> ShownPromise:
+    def from_state(state: PromiseState) -> ShownPromise:
         return ShownPromise(state=state.state, detail=state.detail, word=state.word)
 
     def of_policy(self, is_promised: bool) -> ShownPromise:
         """Return the promise with what the policy in force says of it, see `PromiseState.of_policy`."""
-        return ShownPromise.of(PromiseState(self.state, self.detail).of_policy(is_promised))
+        return ShownPromise.from_state(PromiseState(self.state, self.detail).of_policy(is_promised))
 
 
 class LastCorrection(Shown):
@@ -104,7 +104,7 @@ class TableFacts(Shown):
         pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
             state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
-            promise = ShownPromise.of(state)
+            promise = ShownPromise.from_state(state)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             fault = _first_line(error)
             promise = ShownPromise(state="unknown", detail=fault)

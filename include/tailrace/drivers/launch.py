@@ -130,7 +130,8 @@ def reset_restarts(home: Location, now_s: float) -> None:
     """Let the count of restarts begin at 0; restarts of the last day stay on record as earlier ones (idempotent)."""
     file, earlier = starts_file(home), earlier_restarts_file(home)
     restarts = {at for each in (file, earlier) if _exists(each) for at in _read(each)[0]}
-    if kept_restarts := sorted(at for at in restarts if now_s - KEPT_S < at <= now_s):
+    kept_restarts = sorted(at for at in restarts if now_s - KEPT_S < at <= now_s)
+    if kept_restarts or _exists(earlier):  # a damaged one, too
         write_atomically(earlier, json.dumps({"restarts": kept_restarts}))
     file.unlink(missing_ok=True)
 

@@ -20,7 +20,7 @@ from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.series import POINTS, How, downsample
-from tailrace.panels.settings_changes import read_changes
+from tailrace.panels.settings_changes import SAME_SETTINGS, read_changes
 from tailrace.query.loading import load
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
@@ -183,7 +183,12 @@ def _settings_since(view: QueryView) -> list[str]:
     if as_of is None or committed is None or not tick_ms:
         return []
     in_force = next(iter(read_changes(view.tables, tick_ms, committed - tick_ms)), None)
-    if in_force is None or in_force.at is None or not as_of <= in_force.at <= committed - tick_ms:
+    if (
+        in_force is None
+        or in_force.at is None
+        or in_force.what == SAME_SETTINGS
+        or not as_of <= in_force.at <= committed - tick_ms
+    ):
         return []
     return [f"the judged answers are from before {format_time(in_force.at)}, since when {in_force.what} holds"]
 

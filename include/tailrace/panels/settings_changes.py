@@ -16,6 +16,7 @@ from tailrace.panels.panel import Shown
 from tailrace.storage.tables import Tables
 
 QUIET = "the streams were quiet: open windows closed"
+SAME_SETTINGS = "the same settings"
 
 _NAME_OF = {"k": "K", "initial": "K"}
 _COLUMNS = ["about", "version", "from_tick", "value", "evidence"]
@@ -84,7 +85,7 @@ def describe(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
     parts = [
         f"{name} {_text(old.get(name))} → {_text(new.get(name))}" for name in names if old.get(name) != new.get(name)
     ]
-    return ", ".join(parts) or "the same settings"
+    return ", ".join(parts) or SAME_SETTINGS
 
 
 def _text(value: Any) -> str:

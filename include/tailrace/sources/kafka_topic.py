@@ -54,8 +54,8 @@ class KafkaTopic(Section):
         Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
         name takes its place.
         """
-        servers = self.servers or brokers_of(str(self.connection))
-        return f"kafka://{addresses_of(servers)[0] if servers else self.cluster}"
+        addresses = addresses_of(self.servers or brokers_of(str(self.connection)) or "")
+        return f"kafka://{addresses[0] if addresses else self.cluster}"
 
     def is_same_topic(self, other: KafkaTopic) -> bool:
         """Return whether another section names this topic too, by its connection or by one of its servers."""

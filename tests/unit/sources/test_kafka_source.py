@@ -48,6 +48,7 @@ def test_a_topic_has_one_place_and_one_dataset_however_its_servers_are_written(s
         ({"connection": "prod"}, "c,C:9092", "kafka://c:9092"),
         ({"connection": "prod"}, "[::1],[::2]:4", "kafka://[::1]:9092"),
         ({"connection": "prod"}, None, "kafka://prod"),
+        ({"connection": "prod"}, " , ", "kafka://prod"),
     ],
 )
 def test_its_dataset_is_named_by_the_first_broker_that_is_known(fields, brokers, namespace) -> None:

@@ -95,7 +95,7 @@ def test_a_geometry_that_comes_often_is_taken_apart_once(monkeypatch):
     lengths: list[int] = []
     monkeypatch.setattr(
         shape_distance.Edges,
-        "of",
+        "from_geometries",
         lambda side, of=shape_distance.Edges.from_geometries: lengths.append(len(side)) or of(side),
     )
     box = shapely.box(0, 0, 1, 1)
