@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _SOURCE = """\
     source: {{format: csv, path: data/{0}}}  # YOURS: csv, json, parquet, delta or kafka; a file or a directory
-    event_time: event_time      # YOURS: the column of the time when it happened
-    arrival_time: arrival_time  # YOURS: the column of the time of arrival; without one: when it is read
+    event_time: event_time      # YOURS: the column with the time at which the event happened
+    arrival_time: arrival_time  # YOURS: the column with the arrival time; without one, the time of reading
     id: id                      # YOURS: the column that names the record
     timezone: UTC               # YOURS: what times without a zone mean, as Europe/Berlin
 """

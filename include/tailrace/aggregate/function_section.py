@@ -29,7 +29,7 @@ _LATER = ("by", "other", "limit", "approximate", "estimate", HAVING)
 _SECOND = ("by", "other")
 """The fields of the second column of functions of two."""
 
-FUNCTION = "what is computed of each window: sum"
+FUNCTION = "aggregate function of each window: sum"
 """The description of the field `function`."""
 
 
@@ -67,24 +67,27 @@ class ValuesSection(Section):
 
     model_config = ConfigDict(json_schema_extra={"allOf": _rules()})
 
-    column: Column | None = Field(default=None, description="column of the values: speed")
+    column: Column | None = Field(default=None, description="column with the values to aggregate: speed")
     by: Column | None = Field(
-        default=None, description="column whose least or greatest value chooses, for min_by and max_by: price"
+        default=None, description="column whose minimum or maximum selects the tuple, for min_by and max_by: price"
     )
-    other: Column | None = Field(default=None, description="second column of the values of corr and covar: load")
+    other: Column | None = Field(
+        default=None, description="second column of values, for corr, covar_samp and covar_pop: load"
+    )
     q: SHARE | None = Field(default=None, description=QUANTILE)
     limit: LIMIT | None = Field(default=None, description=MOST_VALUES)
     where: str | None = Field(
-        default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
+        default=None,
+        description="Spark SQL condition; only tuples that meet it are aggregated, as by FILTER in SQL: code >= 500",
     )
     approximate: bool = Field(
         default=False,
-        description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
+        description="count_distinct by a sketch, exact up to 4,096 distinct values and off by about 2 % beyond: true",
     )
 
     estimate: bool = Field(
         default=False,
-        description="whether early answers of sum or count are scaled by the share of tuples expected so far: true",
+        description="divide early answers of sum or count by the share of tuples expected to have arrived so far: true",
     )
 
     @model_serializer(mode="wrap")
@@ -121,12 +124,12 @@ class ValuesSection(Section):
         known = FUNCTIONS[function]
         if known.needs_column and self.column is None:
             fault = "has no value" if "column" in self.model_fields_set else "is missing"
-            raise field_error(fault, "column: speed (column of the values)", "column")
+            raise field_error(fault, self._example("column"), "column")
         for name in _SECOND:
             self._check_second(name, function)
         if (self.limit is not None) != ("limit" in known.parameters):
             if self.limit is None:
-                raise field_error("is missing", "limit: 100 (the most values that a list holds)", "limit")
+                raise field_error("is missing", self._example("limit"), "limit")
             raise field_error(f"function {function} takes no limit", "function: collect_list, or no limit", "limit")
         if self.approximate and function != "count_distinct":
             fault = f"function {function} is never approximate"
@@ -138,7 +141,7 @@ class ValuesSection(Section):
             raise field_error(fault, f"function: {' or '.join(ESTIMATED)}, or no estimate", "estimate")
         if (self.q is not None) != ("q" in known.parameters):
             if self.q is None:
-                raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")
+                raise field_error("is missing", self._example("q"), "q")
             raise field_error(f"function {function} takes no q", "function: quantile, or no q", "q")
 
     def _check_second(self, name: str, function: str) -> None:
@@ -148,8 +151,13 @@ class ValuesSection(Section):
                 f"function {function} takes no {name}", f"function: {', '.join(takers)}; or no {name}", name
             )
         if function in takers and getattr(self, name) is None:
-            description, _, example = str(ValuesSection.model_fields[name].description).rpartition(": ")
-            raise field_error("is missing", f"{name}: {example} ({description})", name)
+            raise field_error("is missing", self._example(name), name)
+
+    @staticmethod
+    def _example(name: str) -> str:
+        """Return an example of a field with its meaning, from its description."""
+        meaning, _, example = str(ValuesSection.model_fields[name].description).rpartition(": ")
+        return f"{name}: {example} ({meaning})"
 
 
 class FunctionSection(HavingSection, ValuesSection):

@@ -13,10 +13,10 @@ from tailrace.aggregate.coverage import counted, extreme, ranked
 from tailrace.aggregate.promise_mean import mean, total
 from tailrace.ground.fields import MOST_IN_LIST
 
-QUANTILE = "the share of the numbers that lie below, for function quantile: 0.9"
+QUANTILE = "share of the values below the answer, for quantile and quantile_disc: 0.9"
 SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=QUANTILE)]
 
-MOST_VALUES = "the most values that a list holds; an answer of more is null, and counted: 100"
+MOST_VALUES = "longest list of collect_list or collect_set; a longer one is null, and counts as overflowed: 100"
 LIMIT = Annotated[int, Field(ge=1, le=MOST_IN_LIST, description=MOST_VALUES)]
 
 

@@ -19,7 +19,7 @@ class HavingSection(Section):
     """The part of the section `aggregate` that its two forms share."""
 
     having: str | None = Field(
-        default=None, description="condition of the answers that are given, by Spark SQL: tuples >= 100"
+        default=None, description="Spark SQL condition; answers that do not meet it are left out: tuples >= 100"
     )
 
     @property

@@ -35,7 +35,7 @@ class NamedAggregateSection(ValuesSection):
     function: FunctionName | None = Field(default=None, description=FUNCTION)
     expression: str | None = Field(
         default=None,
-        description="in place of a function, computed of other answers and of aggregates: failures / count(*)",
+        description="expression over other named answers and aggregates, in place of a function: failures / count(*)",
     )
 
     @model_validator(mode="after")
@@ -60,9 +60,10 @@ class NamedAggregateSection(ValuesSection):
 class NamedAggregatesSection(HavingSection):
     """Several aggregates, by their names in the answers. In a file the names are directly below `aggregate`."""
 
-    function: Literal["by name"] = Field(description="what is computed of each window: sum")
+    function: Literal["by name"] = Field(description="aggregate function of each window: sum")
     each: dict[str, NamedAggregateSection] = Field(
-        description="aggregates, each under its name: {total: {function: sum, column: speed}}", min_length=1
+        description="aggregates, each under its column name in the answers: {total: {function: sum, column: speed}}",
+        min_length=1,
     )
 
     @field_validator("each")

@@ -42,11 +42,9 @@ def init(
     ] = None,
     output: Annotated[Path, typer.Option(help="The query file to write.", callback=local_path)] = Path("query.yaml"),
     event_time: Annotated[
-        str | None, typer.Option(help="The column of the time when it happened.", metavar=_COLUMN)
+        str | None, typer.Option(help="The column with the time at which the event happened.", metavar=_COLUMN)
     ] = None,
-    arrival_time: Annotated[
-        str | None, typer.Option(help="The column of the time of arrival.", metavar=_COLUMN)
-    ] = None,
+    arrival_time: Annotated[str | None, typer.Option(help="The column with the arrival time.", metavar=_COLUMN)] = None,
     id: Annotated[str | None, typer.Option(help="The column that names a record.", metavar=_COLUMN)] = None,
     key: Annotated[str | None, typer.Option(help="The column to group by.", metavar=_COLUMN)] = None,
     value: Annotated[str | None, typer.Option(help="The column of numbers to compute.", metavar=_COLUMN)] = None,

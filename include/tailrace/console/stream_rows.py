@@ -57,7 +57,8 @@ class StreamRow(Shown):
     rows_left : int or None
         See `Status.unread_rows`: after a driver's end the source may have ended later.
     is_promised : bool
-        False if nothing is promised: by the deployed copy, or by the file where there is none or a promise was measured.
+        False if nothing is promised: by the deployed copy, or by the file where there is none, or once
+        errors were measured.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag

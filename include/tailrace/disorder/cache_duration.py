@@ -35,23 +35,23 @@ class CacheDuration(PromiseOfAnswers):
 
     policy: Literal["cache_duration"]
     initial: Annotated[Duration, Field(ge=timedelta(0))] = Field(
-        default=timedelta(seconds=2), description="how long a window waits before the first calibration: 2 s"
+        default=timedelta(seconds=2), description="slack K before the first calibration, in event time: 2 s"
     )
     durations: Annotated[int, Field(ge=2, le=100)] = Field(
-        default=10, description="how many waits a calibration compares, from 2 to 100: 10"
+        default=10, description="number of waits that a calibration compares, from 2 to 100: 10"
     )
     queries: Annotated[int, Field(ge=2, le=10_000)] = Field(
-        default=30, description="over how many windows it does, from 2 to 10000: 30"
+        default=30, description="number of newest windows that a calibration measures, from 2 to 10000: 30"
     )
     accuracy: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.95, description="the mean accuracy of answers that is to be kept, more than 0 and at most 1: 0.95"
+        default=0.95, description="mean accuracy of answers to keep, more than 0 and at most 1: 0.95"
     )
 
     method: Literal["two_scales", "search", "paper"] | None = Field(
         default=None,
         description=(
-            "how a calibration finds the wait: two_scales (directly), search, or paper (paper 001's search);"
-            " by default two_scales for topk, else search"
+            "how a calibration finds K, by two_scales (directly; default of topk), search (step by step; "
+            "default of other kinds) or paper (the search of paper 001)"
         ),
     )
 

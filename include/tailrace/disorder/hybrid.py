@@ -30,8 +30,13 @@ class Hybrid(PDPolicy):
     """
 
     policy: Literal["hybrid"]
-    kp: Gain = Field(default=0.2, description="how strongly the error of coverage acts on K, at least 0: 0.2")
-    kd: Gain = Field(default=4.0, description="how strongly its change acts on K, at least 0: 4")
+    kp: Gain = Field(
+        default=0.2, description="proportional gain of the PD controller, on the coverage error, at least 0: 0.2"
+    )
+    kd: Gain = Field(
+        default=4.0,
+        description="derivative gain of the PD controller, on the change of the coverage error, at least 0: 4",
+    )
 
     @property
     def gains(self) -> tuple[float, float]:

@@ -24,7 +24,9 @@ class KSlack(SlackPolicy):
     """
 
     policy: Literal["k_slack"]
-    k: Duration = Field(ge=timedelta(0), description="how long a window waits, in event time: 2 s")
+    k: Duration = Field(
+        ge=timedelta(0), description="slack K, how long a window waits beyond its end, in event time: 2 s"
+    )
 
     @property
     def declared_k(self) -> timedelta:

@@ -14,7 +14,8 @@ class PromiseOfAnswers(SlackPolicy):
     """Base class of policies with a promise, which each promised column of the answers keeps by itself."""
 
     of: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
-        default=None, description="the answers that this is promised of, by default each number: [revenue, purchases]"
+        default=None,
+        description="columns of answers that the promise covers, by default every number: [revenue, purchases]",
     )
 
     @field_validator("of")

@@ -30,8 +30,8 @@ class PromisingPolicy(PromiseOfAnswers):
 
     needs_threshold: ClassVar[bool] = False
 
-    error: Share = Field(description="an answer is off if its relative error is at least this, between 0 and 1: 0.05")
-    risk: Share = Field(description="the share of answers that may be off, between 0 and 1: 0.05")
+    error: Share = Field(description="relative error from which an answer counts as off, between 0 and 1: 0.05")
+    risk: Share = Field(description="largest share of streamed answers that may be off, between 0 and 1: 0.05")
 
     def promised(self, stats: TickStatistics) -> PromisedAnswers:
         """Return the answers that the promise covers."""

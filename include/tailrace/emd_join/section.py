@@ -38,9 +38,12 @@ _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
 class GroundDistance(Section):
     """The cost of moving a unit of mass between two bins, by grid or matrix, or on a line, which is a word: line"""
 
-    grid: tuple[int, ...] | None = Field(default=None, description="bins in each of one to three dimensions: [4, 4, 4]")
+    grid: tuple[int, ...] | None = Field(
+        default=None, description="number of bins in each of one to three dimensions: [4, 4, 4]"
+    )
     matrix: Path | None = Field(
-        default=None, description="file of NumPy with the distance of each two bins, relative to the query file: d.npy"
+        default=None,
+        description="NumPy file with the distance between every two bins, relative to the query file: d.npy",
     )
 
     @model_validator(mode="before")
@@ -114,39 +117,46 @@ class EmdJoinSection(Section):
     """The pairs that an EMD join finds, and the method by which it finds them."""
 
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        description="the largest distance of a pair, in the unit of the ground distance: 0.5"
+        description="largest Earth Mover's Distance of a pair, in units of the ground distance divided by scale: 0.5"
     )
-    histogram: Column = Field(description="column of the histograms, lists of masses, in both streams: hist")
+    histogram: Column = Field(description="column with the histograms, lists of bin masses, in both streams: hist")
     ground_distance: GroundDistance = Field(
-        default=LINE, description=f"the distance of two bins, {_GROUND_DISTANCE}: line"
+        default=LINE, description="distance between two bins, on a line (line), in a grid or by a matrix: line"
     )
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        default=1.0, description="number that divides the ground distance: 255"
+        default=1.0, description="divisor of the ground distance: 255"
     )
     bins: Annotated[int, Field(ge=2, le=MOST_BINS)] | None = Field(
-        default=None, description="the number of bins on a line; without it the first record decides: 256"
+        default=None, description="number of bins on a line, by default as many as the first record has: 256"
     )
     method: Literal["emd_ddsj", "shuffle", "head"] = Field(
-        default="emd_ddsj", description="how tuples are spread and filtered; all but emd_ddsj are baselines: emd_ddsj"
+        default="emd_ddsj",
+        description="how tuples are distributed over tasks and pairs are filtered; shuffle and head are baselines: "
+        "emd_ddsj",
     )
     search: Literal["closed_form", "filter_chain"] | None = Field(
         default=None,
-        description="how distances are found, in closed form (on a line, where it is the default) or by: filter_chain",
+        description="how distances are computed, closed_form (bins on a line only, "
+        "the default there) or filter_chain: filter_chain",
     )
-    distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
+    distances: bool = Field(
+        default=True, description="whether answers have the distance of each pair; false saves computing time: true"
+    )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids and the distance: [left.camera, right.camera]"
+        default=(),
+        description="further columns of answers, beside the ids and the distance: [left.camera, right.camera]",
     )
     where: Column | None = Field(
         default=None,
-        description="condition of the pairs, by an expression over both sides: left.camera <> right.camera",
+        description="condition on pairs, an expression over columns of both sides: left.camera <> right.camera",
     )
     span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="width of a span of keys, in bins, for method emd_ddsj (a 17th of them all by default): 15",
+        description="width of a key span of method emd_ddsj, in bins, by default a 17th of the longest distance: 15",
     )
     feedback: PositiveDuration | None = Field(
-        default=None, description="how often tasks are balanced, for method emd_ddsj: 500 ms"
+        default=None,
+        description="time between two rebalancings of the tasks by method emd_ddsj, 500 ms by default: 500 ms",
     )
 
     @model_validator(mode="after")

@@ -20,17 +20,19 @@ class Alert(Section):
     """A condition's notifier, and its settings."""
 
     notify: ConnectionId = Field(
-        description="the Airflow connection of the notifier, which its extra lets alerts use: ops_webhook"
+        description="Airflow connection (http or smtp) to notify by; its extra needs tailrace_notify true: ops_webhook"
     )
     runbook: Line | None = Field(
-        default=None, description="what to do, in one line, sent along: see the wiki's page on flights"
+        default=None, description="one line sent with the alert that says what to do: see the wiki's page on flights"
     )
 
 
 class LagAlert(Alert):
     """The notifier of a stream that lags, and the bound."""
 
-    rows: Annotated[int, Field(ge=1)] = Field(description="the stream lags with more rows than this to read: 100000")
+    rows: Annotated[int, Field(ge=1)] = Field(
+        description="number of unread rows in the source above which the stream lags: 100000"
+    )
 
 
 class PlaceAlert(Alert):
@@ -45,16 +47,24 @@ class PlaceAlert(Alert):
 class Alerts(Section):
     """The conditions with a notification, each when it begins and when it is over."""
 
-    promise_broken: Alert | None = Field(default=None, description=f"measured errors break the promise: {_EXAMPLE}")
+    promise_broken: Alert | None = Field(
+        default=None, description=f"alert when measured errors break the policy's promise: {_EXAMPLE}"
+    )
     lag: LagAlert | None = Field(
-        default=None, description="too many rows wait to be read: {notify: ops_webhook, rows: 100000}"
+        default=None,
+        description="alert when too many unread rows wait in the source: {notify: ops_webhook, rows: 100000}",
     )
     place_away: PlaceAlert | None = Field(
         default=None,
-        description="a place of answers takes none for long: {notify: ops_webhook, after: 10 min}",
+        description="alert when PostgreSQL, Kafka or the table current takes no answers for long: "
+        "{notify: ops_webhook, after: 10 min}",
     )
-    driver_lost: Alert | None = Field(default=None, description=f"nothing runs the query any more: {_EXAMPLE}")
-    crash_loop: Alert | None = Field(default=None, description=f"the driver has given up to restart: {_EXAMPLE}")
+    driver_lost: Alert | None = Field(
+        default=None, description=f"alert when no driver runs the query, or its driver host does not answer: {_EXAMPLE}"
+    )
+    crash_loop: Alert | None = Field(
+        default=None, description=f"alert when the driver died too often and is not restarted: {_EXAMPLE}"
+    )
 
     def declared(self) -> dict[str, Alert]:
         """Return the declared alerts by condition."""

@@ -22,16 +22,19 @@ class AnswersSection(Section):
     """The places to which answers are sent, beside the tables."""
 
     kafka: KafkaTopic | None = Field(
-        default=None, description="topic that gets answers as JSON: {servers: 'broker:9092', topic: answers}"
+        default=None,
+        description="Kafka topic that receives each answer as JSON: {servers: 'broker:9092', topic: answers}",
     )
     postgres: PostgresTable | None = Field(
         default=None,
-        description="table of PostgreSQL with the newest version of each answer: {connection: reports, table: revenue}",
+        description="PostgreSQL table that holds the newest version of each answer: "
+        "{connection: reports, table: revenue}",
     )
 
     buffer: Annotated[Duration, Field(ge=_SHORTEST)] = Field(
         default=timedelta(days=1),
-        description="how long a living stream goes on while a place lacks its answers; then it waits for it: 1 h",
+        description="how long a live stream runs on while its answers can't be delivered, at least 2 min; "
+        "then it takes no rows: 1 h",
     )
 
     @property

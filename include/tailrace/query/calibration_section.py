@@ -28,23 +28,24 @@ def _number_of_windows(text: str) -> str:
 class CostSection(Section):
     """The prices of waiting and of correcting, in any one currency."""
 
-    waiting: Price = Field(description="price of one second that the answers of a window come later: 0.5")
-    correcting: Price = Field(description="price of one tuple that comes late, and has to be corrected: 0.02")
+    waiting: Price = Field(description="price of delaying a window's answers by one second, in any currency: 0.5")
+    correcting: Price = Field(description="price of correcting one late tuple, in the same currency: 0.02")
 
 
 class CalibrationSection(Section):
     """When the wait is calibrated: by a schedule, or after a number of windows. And what it costs."""
 
     schedule: Cron | None = Field(
-        default=None, description="cron expression of calibrations, UTC, by default @hourly: '*/10 * * * *'"
+        default=None, description="cron expression of the calibrations in UTC, by default @hourly: '*/10 * * * *'"
     )
     every: Annotated[str, AfterValidator(_number_of_windows)] | None = Field(
-        default=None, description="in its place, the windows from one calibration to the next: 30 windows"
+        default=None, description="number of windows between two calibrations, in place of schedule: 30 windows"
     )
 
     cost: CostSection | None = Field(
         default=None,
-        description="prices, by which K may be longer than the accuracy needs: {waiting: 0.5, correcting: 0.02}",
+        description="prices by which a calibration may choose a longer K than accuracy requires: "
+        "{waiting: 0.5, correcting: 0.02}",
     )
 
     @model_validator(mode="after")

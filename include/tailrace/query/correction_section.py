@@ -11,7 +11,11 @@ from tailrace.query.cron import Cron
 class Correction(Section):
     """Schedule and trigger of the correction of late tuples."""
 
-    schedule: Cron = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
+    schedule: Cron = Field(
+        default="@daily",
+        description="cron expression in UTC; each run corrects the late tuples that arrived in its interval: 0 0 * * *",
+    )
     gap: PositiveDuration | None = Field(
-        default=None, description="late tuples whose event times span more than this are corrected at once: 5 s"
+        default=None,
+        description="a correction starts at once when uncorrected late tuples span more event time than this: 5 s",
     )

@@ -16,13 +16,20 @@ from tailrace.ground.fields import NonNegativeDuration, PositiveDuration, Sectio
 class Disorder(Section):
     """The wait for late tuples (slack K, allowed lateness). In a file the policy's settings are beside `tick`."""
 
-    policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
-    tick: NonNegativeDuration | None = Field(
-        default=None, description="step of arrival time for deciding what closes: 100 ms"
+    policy: AnyPolicy = Field(
+        default=NoSlack(), description="policy that chooses slack K, how long windows wait for late tuples: k_slack"
     )
-    deduplicate: bool = Field(default=False, description="drop repeats of ids in the stream too: true")
+    tick: NonNegativeDuration | None = Field(
+        default=None,
+        description="step of arrival time at whose end windows close, by default the smaller of slide and 100 ms: "
+        "100 ms",
+    )
+    deduplicate: bool = Field(
+        default=False, description="drop tuples with a repeated id in the stream as well; corrections always do: true"
+    )
     idle: PositiveDuration = Field(
-        default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min"
+        default=timedelta(minutes=1),
+        description="time without a tuple after which a stream is idle and no window waits for it: 1 min",
     )
 
     @model_validator(mode="before")

@@ -10,7 +10,7 @@ from tailrace.ground.fields import Section, Tasks, field_error
 class ElasticitySection(Section):
     """The greatest number of tasks of a live stream; `parallelism` is the least one."""
 
-    most: Tasks = Field(description="tasks that a burst may raise the query to, from parallelism to 64: 8")
+    most: Tasks = Field(description="largest number of tasks under load, more than parallelism and at most 64: 8")
 
     def require_more_than(self, parallelism: int) -> None:
         """Refuse a greatest number that leaves nothing to raise; 0 tasks are those of a join with a table.

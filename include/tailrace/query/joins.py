@@ -53,8 +53,10 @@ class EmdJoinQuery(JoinQuery):
     """The pairs of similar histograms, under the Earth Mover's Distance, of two streams."""
 
     kind: Literal["emd_join"] = Field(description=KIND)
-    window: JoinWindow = Field(description="how far the event times of a pair are apart at most: {size: 5 s}")
-    emd_join: EmdJoinSection = Field(description="which pairs are found: {threshold: 0.5, histogram: hist}")
+    window: JoinWindow = Field(description="largest difference between the event times of a pair: {size: 5 s}")
+    emd_join: EmdJoinSection = Field(
+        description="which histograms form a pair, and how pairs are found: {threshold: 0.5, histogram: hist}"
+    )
 
     @model_validator(mode="after")
     def _validate_columns(self) -> Self:
@@ -119,15 +121,17 @@ class SpatialJoinQuery(Query):
     """The pairs of related geometries of two streams, or of a stream and a dimension table."""
 
     streams: dict[str, StreamSection] = Field(
-        description="the streams, left and, but for join table, right: {left: {source: ..., id: ...}}",
+        description="the stream left and, unless join is table, the stream right: {left: {source: ..., id: ...}}",
         json_schema_extra={"minProperties": 1, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
     )
     kind: Literal["spatial_join"] = Field(description=KIND)
     window: Window | None = Field(
-        default=None, description="the sliding windows, of join window: {size: 5 min, slide: 1 min}"
+        default=None,
+        description="sliding windows, required for join window and only there: {size: 5 min, slide: 1 min}",
     )
     spatial_join: SpatialJoinSection = Field(
-        description="which pairs are found: {join: interval, relation: dwithin, distance: 1 km}"
+        description="which geometries form a pair, and how pairs are found: "
+        "{join: interval, relation: dwithin, distance: 1 km}"
     )
 
     @field_validator("streams")

@@ -37,18 +37,21 @@ class LookupSection(TableSection):
     """A lookup: the table, the key, and the columns that are taken from it."""
 
     key: LookupColumns = Field(
-        description="columns that meet, the stream's and the table's, or of the same name in both: {sku: product_id}"
+        description="join key, as stream column and table column, or names that both have: {sku: product_id}"
     )
     columns: LookupColumns = Field(
-        description="columns that are looked up, by their names in the stream, or a list: {category: product_category}"
+        description="columns to add, as name in the stream and table column, or names for both: "
+        "{category: product_category}"
     )
     on_no_match: Annotated[OnNoMatch, BeforeValidator(null_word, json_schema_input_type=OnNoMatch | None)] = Field(
-        default="null", description="a record without a row has null, or drop, or is sent to quarantine: drop"
+        default="null",
+        description="a record without a row in the table gets nulls (null), "
+        "is left out (drop) or rejected (quarantine): drop",
     )
 
     corrections: Literal["seen", "newest"] = Field(
         default="seen",
-        description="corrections look up in the versions that the stream saw, or in the newest one: newest",
+        description="table version that corrections look up in, seen (the one that the stream used) or newest: newest",
     )
 
     @model_validator(mode="after")

@@ -55,29 +55,37 @@ class Query(Section):
     follows_versions: ClassVar[bool] = False
     sides: ClassVar[tuple[str, ...]] = ()
 
-    name: Name = Field(description="its name, of a-z, 0-9 and _, a letter first, at most 63 characters: ball_load")
+    name: Name = Field(
+        description="name of the query, at most 63 characters of a-z, 0-9 and _, a letter first: ball_load"
+    )
     kind: str = Field(description=KIND)
     streams: dict[str, StreamSection] = Field(
-        description="the stream, by a name of yours: {readings: {source: ..., id: ...}}",
+        description="the one stream, under a name of your choice: {readings: {source: ..., id: ...}}",
         json_schema_extra={"minProperties": 1, "maxProperties": 1},
     )
-    disorder: Disorder = Field(default=Disorder(), description="how long windows wait: {policy: k_slack, k: 2 s}")
+    disorder: Disorder = Field(
+        default=Disorder(), description="how long windows wait for late tuples: {policy: k_slack, k: 2 s}"
+    )
     correction: Correction = Field(
         default=Correction(), description="when late tuples are corrected: {schedule: '@daily'}"
     )
     calibration: CalibrationSection = Field(
-        default=CalibrationSection(), description="when the wait is calibrated: {every: 30 windows}"
+        default=CalibrationSection(),
+        description="when policy cache_duration calibrates its wait K: {every: 30 windows}",
     )
     alerts: Alerts = Field(
-        default=Alerts(), description="who is notified of what: {driver_lost: {notify: ops_webhook}}"
+        default=Alerts(), description="who is notified of which failures: {driver_lost: {notify: ops_webhook}}"
     )
     answers: AnswersSection = Field(
         default=AnswersSection(),
-        description="where answers are sent, too: {kafka: {servers: 'broker:9092', topic: answers}}",
+        description="where answers are sent, besides the query's Delta tables: "
+        "{kafka: {servers: 'broker:9092', topic: answers}}",
     )
-    parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
+    parallelism: Tasks = Field(
+        default=2, description="number of parallel tasks, from 1 to 64; no answer depends on it: 2"
+    )
     elasticity: ElasticitySection | None = Field(
-        default=None, description="how far the number of tasks may rise under a burst: {most: 8}"
+        default=None, description="limit up to which load may raise the number of tasks of a live stream: {most: 8}"
     )
 
     @field_validator("streams")

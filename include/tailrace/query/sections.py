@@ -53,12 +53,17 @@ class Bounds(Section):
     moves t_max no further than so long after its arrival.
     """
 
-    earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
+    earliest: Time = Field(
+        default=datetime(2000, 1, 1, tzinfo=UTC), description="earliest event time accepted, included: 2000-01-01"
+    )
     ahead: NonNegativeDuration | None = Field(
-        default=None, description="how far event time may be ahead of arrival, by default an hour, size or K: 1 d"
+        default=None,
+        description="how far event time may be ahead of arrival time, by default the longest of 1 h, "
+        "the window's size and K: 1 d",
     )
     skew: NonNegativeDuration = Field(
-        default=timedelta(minutes=1), description="how far clocks may differ, arrival's from the reader's: 1 min"
+        default=timedelta(minutes=1),
+        description="tolerated clock difference; arrival times further ahead of the reader's clock are rejected: 1 min",
     )
 
     @property
@@ -83,27 +88,36 @@ class StreamSection(Section):
     )
 
     source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
-    event_time: Column = Field(description="column of the time when it happened: event_time")
-    arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
-    id: Column | None = Field(default=None, description="column that names the tuple: id")
+    event_time: Column = Field(description="column with the time at which the event happened: event_time")
+    arrival_time: Column | None = Field(
+        default=None,
+        description="column with the arrival time, by default Kafka's append time or the time of reading: arrival_time",
+    )
+    id: Column | None = Field(
+        default=None, description="column with the tuple's id; tuples with the same id are repeats: id"
+    )
     lookup: dict[Name, LookupSection] = Field(
         default={},
-        description="columns from tables by key, under names of yours: {products: {path: ..., key: sku, columns: ...}}",
+        description="lookups that add a table's columns by key, under names of your choice: "
+        "{products: {path: ..., key: sku, columns: ...}}",
     )
     columns: dict[Column, Column] = Field(
-        default={}, description="derived columns, by Spark SQL's scalar expressions: {net: amount / 1.19}"
+        default={}, description="derived columns, each a scalar expression of Spark SQL: {net: amount / 1.19}"
     )
     where: Column | None = Field(
-        default=None, description="condition of the records that are tuples, by such an expression: status = 'paid'"
+        default=None, description="Spark SQL condition; records that do not meet it are filtered out: status = 'paid'"
     )
     key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
     null_key: NullKey | None = Field(
         default=None,
-        description="what becomes of a record with a null in its key, by default a group of its own: quarantine",
+        description="records with a null in the key form a group of their own (group, "
+        "the default) or are rejected (quarantine): quarantine",
     )
-    bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+    bounds: Bounds = Field(
+        default=Bounds(), description="range of accepted event and arrival times: {earliest: 2000-01-01, ahead: 1 d}"
+    )
     timezone: TimeZone | None = Field(
-        default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
+        default=None, description="time zone of times that state none, UTC by default: Europe/Berlin"
     )
 
     @model_validator(mode="after")
@@ -141,7 +155,7 @@ class StreamSection(Section):
     @model_validator(mode="after")
     def _validate_id(self) -> Self:
         if self.id is None and "id" not in self.source.own_columns:
-            raise field_error("is missing", "id: id (column that names the tuple)", "id")
+            raise field_error("is missing", "id: id (column with the tuple's id)", "id")
         return self
 
     @model_validator(mode="after")
@@ -204,8 +218,12 @@ class StreamSection(Section):
 class JoinWindow(Section):
     """The sliding window of a join: the event times of a pair are at most `size` apart."""
 
-    size: PositiveDuration = Field(description="the span of the window, more than 0 ms: 5 s")
-    slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")
+    size: PositiveDuration = Field(
+        description="largest difference between the event times of a pair, more than 0 ms: 5 s"
+    )
+    slide: PositiveDuration | None = Field(
+        default=None, description="step of the window; the default tick is at most this long: 1 s"
+    )
 
     @model_validator(mode="after")
     def _validate_slide(self) -> Self:
@@ -230,10 +248,10 @@ def as_size() -> timedelta:
 class Window(Section):
     """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
 
-    size: PositiveDuration = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
+    size: PositiveDuration = Field(description="length of a window, more than 0 ms and not less than slide: 500 ms")
     slide: PositiveDuration = Field(
         default_factory=as_size,  # a factory: the JSON Schema shows no default
-        description="from one window's start to the next's, at most size, which is the default: 100 ms",
+        description="time from the start of one window to the next, at most size (the default): 100 ms",
     )
 
     @model_validator(mode="after")

@@ -75,24 +75,26 @@ class KeyedWindow(Window):
     """
 
     size: Length = Field(
-        description="the span of a window, more than 0 ms and not less than slide; "
-        "of a timezone 1 d, 1 week, 1 month, 1 quarter or 1 year; or session in its place: 500 ms"
+        description="length of a window, more than 0 ms and not less than slide; with timezone 1 d, 1 week, "
+        "1 month, 1 quarter or 1 year; or session in its place: 500 ms"
     )
     slide: Length = Field(
         default_factory=as_size,
-        description="from one window's start to the next's, at most size, which is the default: 100 ms",
+        description="time from the start of one window to the next, at most size (the default): 100 ms",
     )
     offset: Duration | None = Field(
-        default=None, description="by which all boundaries are moved, less than slide either way: 6 h"
+        default=None, description="shift of all window boundaries, shorter than slide; negative shifts them back: 6 h"
     )
     timezone: TimeZone | None = Field(
         default=None,
-        description="days, weeks from Monday, months, quarters, years from midnight there: Europe/Berlin",
+        description="time zone whose calendar days, weeks (from Monday), months, quarters or years are the windows: "
+        "Europe/Berlin",
     )
 
     session: PositiveDuration | None = Field(
         default=None,
-        description="in place of size, the longest time between two neighbouring tuples of a session: 30 min",
+        description="session windows in place of size; a longer pause between a key's tuples starts a new session: "
+        "30 min",
     )
 
     @model_validator(mode="before")

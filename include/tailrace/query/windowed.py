@@ -32,7 +32,9 @@ class WindowedQuery(Query):
 
     follows_versions: ClassVar[bool] = True
 
-    window: KeyedWindow = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+    window: KeyedWindow = Field(
+        description="size and slide of the windows, in event time: {size: 500 ms, slide: 100 ms}"
+    )
 
     @model_validator(mode="after")
     def _validate_key_names(self) -> Self:
@@ -90,7 +92,9 @@ class AggregateQuery(WindowedQuery):
     promises_errors: ClassVar[bool] = True
 
     kind: Literal["aggregate"] = Field(description=KIND)
-    aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
+    aggregate: AggregateSection = Field(
+        description="aggregate function of each window, or several by name: {function: sum, column: speed}"
+    )
 
     @property
     def value_names(self) -> frozenset[str]:
@@ -151,7 +155,9 @@ class TopKQuery(WindowedQuery):
     answers_are_tuples: ClassVar[bool] = True
 
     kind: Literal["topk"] = Field(description=KIND)
-    topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
+    topk: TopKSection = Field(
+        description="how many tuples each window's ranking has, and the score that ranks them: {k: 5, score: price}"
+    )
 
     @property
     def value_names(self) -> frozenset[str]:

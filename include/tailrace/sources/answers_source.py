@@ -35,7 +35,7 @@ class AnswersSource(DeclaredSource):
     own_columns: ClassVar[dict[str, str]] = {"id": ANSWER, "arrival_time": AS_OF}
 
     format: Literal["tailrace"] = Field(description=FORMAT)
-    query: Name = Field(description="the query in the same warehouse whose answers are the tuples: revenue")
+    query: Name = Field(description="query of the same warehouse whose answers are the tuples: revenue")
     connection: None = Field(default=None, description="none: the warehouse's counts")
     rate: None = Field(default=None, description=RATE)
 

@@ -16,7 +16,10 @@ from tailrace.ground.fields import field_error
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """The delimiters that files commonly have, in words."""
 
-DELIMITER, DECIMAL = "what separates the fields of CSV, a comma if not given: ;", "decimal sign of numbers in CSV: ','"
+DELIMITER, DECIMAL = (
+    "delimiter of fields in CSV, a comma by default: ;",
+    "decimal separator of numbers in CSV, a point by default: ','",
+)
 """The descriptions of the fields in a query file."""
 
 COMMA, POINT = ",", "."

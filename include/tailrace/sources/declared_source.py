@@ -23,8 +23,8 @@ from tailrace.sources.open_partitions import TakenRecord
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import Segment, SourceFile, Types
 
-FORMAT = "how the tuples are stored: parquet"
-RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
+FORMAT = "format of the source: parquet"
+RATE = "rows per second at which a live run replays Parquet files, for format replay only: 2000"
 """Descriptions of the fields that all sources have."""
 
 SOURCE_PLACE = {"path", "rate", "servers", "connection"}

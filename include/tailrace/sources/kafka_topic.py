@@ -21,12 +21,12 @@ class KafkaTopic(Section):
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["servers"]}, {"required": ["connection"]}]})
 
     servers: Annotated[str, Field(pattern=r"^[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*$")] | None = Field(
-        default=None, description="bootstrap servers of the cluster, with commas between them: broker:9092"
+        default=None, description="bootstrap servers of the Kafka cluster, separated by commas: broker:9092"
     )
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] = Field(description="the topic: readings")
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] = Field(description="name of the topic: readings")
     connection: Name | None = Field(
         default=None,
-        description="connection with the brokers, and the settings of TLS and SASL: kafka_main",
+        description="Airflow connection with the brokers and the TLS and SASL settings: kafka_main",
     )
 
     @model_validator(mode="after")

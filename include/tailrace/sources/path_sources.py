@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 else:
     FileFormat = Literal[tuple(FORMATS)]  # mypy requires a literal
 
-_PATH = "a file or a directory, relative to the query file: data/readings"
-_CONNECTION = "connection with the settings of an object store: lake"
+_PATH = "file or directory, relative to the query file: data/readings"
+_CONNECTION = "Airflow connection with the credentials of the object store: lake"
 _FILES_AT_ONCE = 1000
 _MOST_SHOWN = 40
 _FILES_SAMPLED = 20

@@ -21,8 +21,8 @@ TableName = Annotated[str, Field(pattern=_TABLE)]
 class PostgresTable(Section):
     """A table, by the database of a connection."""
 
-    connection: Name = Field(description="connection with the host, the login and the database: reports_db")
-    table: TableName = Field(description="the table, with its schema: reports.revenue")
+    connection: Name = Field(description="Airflow connection with host, login and database: reports_db")
+    table: TableName = Field(description="name of the table, with or without its schema: reports.revenue")
 
     @model_validator(mode="after")
     def _validate_library(self) -> Self:

@@ -18,23 +18,28 @@ class TableSection(Section):
 
     format: TableFormat | None = Field(
         default=None,
-        description="format of a Delta table, a directory of (Geo)Parquet files or a table of PostgreSQL, else by the "
-        "file's suffix: delta",
+        description="delta, parquet (a file or a directory) or postgres; by default the suffix of the file decides: "
+        "delta",
     )
     path: ResolvedPath | None = Field(
-        default=None, description="file of CSV or Parquet, relative to the query file: data/products.csv"
+        default=None,
+        description="CSV or Parquet file, Parquet directory or Delta table, relative to the query file: "
+        "data/products.csv",
     )
     connection: Name | None = Field(
-        default=None, description="connection with the host, the login and the database, of format postgres: maps"
+        default=None, description="Airflow connection with host, login and database, for format postgres only: maps"
     )
     table: TableName | None = Field(
-        default=None, description="table or view of PostgreSQL, with its schema, of format postgres: maps.zones"
+        default=None,
+        description="PostgreSQL table or view, with or without its schema, for format postgres only: maps.zones",
     )
     valid_from: Column | None = Field(
-        default=None, description="column of the event time from which on a row is valid, null without a bound: since"
+        default=None,
+        description="column with the event time from which a row is valid (inclusive), null for no bound: since",
     )
     valid_to: Column | None = Field(
-        default=None, description="column of the event time before which a row is valid, null without a bound: until"
+        default=None,
+        description="column with the event time until which a row is valid (exclusive), null for no bound: until",
     )
 
     @property

@@ -14,8 +14,8 @@ _COLUMNS = "{x: lon, y: lat}, or {wkt: geom}, or {wkb: geom}"
 class GeometryColumns(Section):
     """The columns of a stream's geometries: two of points, or one of WKT or WKB."""
 
-    x: Column | None = Field(default=None, description="column of the points' x, or longitude: lon")
-    y: Column | None = Field(default=None, description="column of the points' y, or latitude: lat")
+    x: Column | None = Field(default=None, description="column with the x coordinate or longitude of points: lon")
+    y: Column | None = Field(default=None, description="column with the y coordinate or latitude of points: lat")
     wkt: Column | None = Field(default=None, description="column of geometries as WKT text: geom")
     wkb: Column | None = Field(default=None, description="column of geometries as WKB bytes: geom")
 
@@ -36,9 +36,11 @@ class GeometryColumns(Section):
 class Geometries(Section):
     """The columns of each stream's geometries; a table's are declared with the table."""
 
-    left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
+    left: GeometryColumns = Field(
+        description="columns with the left stream's geometries, as x and y, wkt or wkb: {wkt: geom}"
+    )
     right: GeometryColumns | None = Field(
-        default=None, description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}"
+        default=None, description="columns with the right stream's geometries, as x and y, wkt or wkb: {wkt: geom}"
     )
 
     def columns(self, side: int) -> GeometryColumns:

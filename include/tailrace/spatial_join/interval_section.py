@@ -13,8 +13,8 @@ from tailrace.ground.fields import Section, field_error
 class Interval(Section):
     """The interval of right.time − left.time in which a pair lies, both ends included."""
 
-    lower: Duration = Field(description="its lower end: -15 min")
-    upper: Duration = Field(description="its upper end: 30 min")
+    lower: Duration = Field(description="smallest right.time - left.time of a pair, included: -15 min")
+    upper: Duration = Field(description="largest right.time - left.time of a pair, included: 30 min")
 
     @model_validator(mode="after")
     def _validate_bounds(self) -> Self:

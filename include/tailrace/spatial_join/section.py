@@ -59,46 +59,62 @@ class SpatialJoinSection(Section):
     """The pairs that a spatial join finds (paper 003, definitions 2 to 6), and how it finds them."""
 
     join: Literal["table", "window", "interval"] = Field(
-        description="with what a stream is joined, a table, or another stream by window or by interval: interval"
+        description="joins the stream with a dimension table, or two streams by window or by interval of event time: "
+        "interval"
     )
     geometry: Geometries = Field(
-        description="columns of the geometries of each stream: {left: {x: lon, y: lat}, right: {wkt: geom}}"
+        description="columns with each stream's geometries: {left: {x: lon, y: lat}, right: {wkt: geom}}"
     )
     crs: Literal["degrees", "planar"] = Field(
-        default="degrees", description="unit of the coordinates, longitude and latitude, or planar: degrees"
+        default="degrees", description="coordinates are degrees (longitude and latitude) or planar: degrees"
     )
-    relation: Relation = Field(description="relation of the left geometry to the right one, as dwithin: within")
+    relation: Relation = Field(
+        description="relation of the left geometry to the right one; dwithin needs a distance: within"
+    )
     distance: Distance | None = Field(
-        default=None, description="how far the geometries of a pair are apart at most, beside the relation: 1 km"
+        default=None,
+        description="largest distance between a pair's geometries, besides the relation; "
+        "a bare number with crs planar: 1 km",
     )
     table: Table | None = Field(
-        default=None, description="the table, of join table: {path: districts.geojson, id: name}"
+        default=None,
+        description="dimension table, required for join table and only there: {path: districts.geojson, id: name}",
     )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
+        default=(),
+        description="further columns of answers, of either side, distance or azimuth: "
+        "[left.taxi, right.name, distance]",
     )
     where: Column | None = Field(
-        default=None, description="condition of the pairs, by an expression over both sides: left.taxi <> right.taxi"
+        default=None,
+        description="condition on pairs, an expression over columns of both sides: left.taxi <> right.taxi",
     )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
-        default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
+        default=None,
+        description=f"grid cells along each side of the extent, {CELLS} by default; tasks share the cells: 64",
     )
     extent: tuple[float, float, float, float] | None = Field(
-        default=None, description="what the cells cover, minx, miny, maxx, maxy: [115.4, 39.4, 117.5, 41.1]"
+        default=None,
+        description="area of the grid, as minx, miny, maxx, maxy, by default the world; required if planar: "
+        "[115.4, 39.4, 117.5, 41.1]",
     )
     interval: Interval | None = Field(
         default=None,
-        description="right.time - left.time of a pair, of join interval: {lower: -15 min, upper: 30 min}",
+        description="bounds of right.time - left.time, required for join interval and only there: "
+        "{lower: -15 min, upper: 30 min}",
     )
     bin: PositiveDuration | None = Field(
-        default=None, description="length of the bins of event time in which tuples are stored, of join interval: 1 h"
+        default=None,
+        description="length of the event-time bins in which tuples are stored, for join interval only: 1 h",
     )
     method: Literal["indexed", "native", "external"] = Field(
         default="indexed",
-        description="how pairs are found; native tests all, by external an engine answers, of join table: indexed",
+        description="indexed, native (baseline that tests every pair) or external (DuckDB, for join table only): "
+        "indexed",
     )
     on_invalid: Literal["quarantine", "make_valid"] = Field(
-        default="quarantine", description="what becomes of a stream's invalid geometries, or make_valid: quarantine"
+        default="quarantine",
+        description="records with invalid geometries are rejected (quarantine) or repaired (make_valid): quarantine",
     )
 
     @model_validator(mode="after")

@@ -22,15 +22,21 @@ class Table(TableSection):
 
     path: ResolvedPath | None = Field(
         default=None,
-        description="file of GeoJSON, (Geo)Parquet or CSV, relative to the query file: data/districts.geojson",
+        description="GeoJSON, (Geo)Parquet or CSV file, Parquet directory or Delta table, "
+        "relative to the query file: data/districts.geojson",
     )
-    id: Column = Field(default="id", description="column, property or member of a feature that names a row: name")
-    geometry: Column = Field(default="geometry", description="column of the geometries, as WKT or WKB: geometry")
+    id: Column = Field(
+        default="id", description="column with a row's id, in GeoJSON a property or member of the feature: name"
+    )
+    geometry: Column = Field(default="geometry", description="column with the geometries, as WKT or WKB: geometry")
     on_no_match: OnNoMatch = Field(
-        default="drop", description="a tuple that lies in no row is dropped, or answered with null for the row: null"
+        default="drop",
+        description="a tuple that matches no row is left out (drop) or answered with nulls for the row (null): null",
     )
     on_invalid: OnInvalid = Field(
-        default="refuse", description="what becomes of geometries that are not valid, or skip or make_valid: refuse"
+        default="refuse",
+        description="for invalid geometries, refuse the table, "
+        "leave out the rows (skip) or repair them (make_valid): refuse",
     )
 
     @model_validator(mode="after")

@@ -20,18 +20,20 @@ RANKED = ("rank", "id", "score")
 class TopKSection(Section):
     """The ranking by which a top-k query selects the tuples of each key and window."""
 
-    k: Annotated[int, Field(ge=1, le=10_000)] = Field(description="how many tuples, from 1 to 10000: 5")
-    score: Column = Field(description="column that tuples are ranked by, of numbers, times or texts: price")
+    k: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        description="number of tuples in each ranking, from 1 to 10000: 5"
+    )
+    score: Column = Field(description="column that ranks the tuples, such as numbers, times or texts: price")
     order: Literal["descending", "ascending"] = Field(
-        default="descending", description="whether the largest scores come first, or the smallest: descending"
+        default="descending", description="largest scores first (descending) or smallest first (ascending): descending"
     )
     method: Literal["adaptive", "list", "sma", "mintopk", "gstopk"] = Field(
         default="adaptive",
-        description="how they are found; list is the paper's own method, slower with the same answers; "
-        "sma, mintopk and gstopk are its baselines: adaptive",
+        description="algorithm of the ranking; list is paper 001's, slower with the same answers; sma, "
+        "mintopk and gstopk are the paper's baselines: adaptive",
     )
     select: tuple[Column, ...] = Field(
-        default=(), description="further columns of the tuples, which answers have by these names: [venue, price]"
+        default=(), description="further columns of the tuples, which answers have under the same names: [venue, price]"
     )
 
 

@@ -39,6 +39,14 @@ def test_a_section_has_every_field(model):
     assert rows(part(page, heading)) == {*FIELDS.fields(model)}
 
 
+@pytest.mark.parametrize("model", SECTIONS, ids=lambda each: each.__name__)
+def test_the_first_colon_of_a_description_stands_before_its_example(model):
+    """Refusals and the JSON Schema part a description there."""
+    for name, field in model.model_fields.items():
+        meaning, _, example = (field.description or "").partition(": ")
+        assert FIELDS._parted(field.description or "") == (meaning, example), name
+
+
 def test_the_top_has_the_fields_of_every_kind():
     fields = {name for query in FIELDS.QUERIES for name in query.model_fields}
     assert rows(part("reference/query.md", "Top of the file")) == fields | {"sql"}
