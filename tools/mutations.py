@@ -1,8 +1,9 @@
 """Mutation checks: take each guard out of a copy of the tree, and see a quick test go red without it.
 
-    python tools/mutations.py [--processes N] [WORD…]
+    python tools/mutations.py [--processes N] [--after LOG] [WORD…]
 
-With words, only the guards whose names have one of them; exit code 2 if none has. A guard is held by the gate where
+With words, only the guards whose names have one of them; exit code 2 if none has. `--after` goes on where another run
+ended: the guards that its output has as held are left out, and counted. A guard is held by the gate where
 what the gate has of its tests goes red, or else by the whole suite alone, whose tests are green with the guard in
 place. Exit code 1 if the gate is red with all guards in place, if a guard's tests stay green without it, or if its text
 is gone.
@@ -121,10 +122,24 @@ def check_all(chosen: Sequence[Mutation], trees: Sequence[Path]) -> Counter[str]
         return Counter(threads.map(check_one, chosen))
 
 
+def held_before(log: Path) -> dict[str, str]:
+    """Return what holds each guard by the output of an earlier run, by the guard's name."""
+    return dict(re.findall(rf"^(.+): ({GATE}|{SUITE}) \(\d+ s\)$", log.read_text(), re.MULTILINE))
+
+
+def _gate_problem(chosen: Sequence[Mutation], tree: Path, processes: int) -> str | None:
+    """Run the guards' tests of the gate, with all guards in place; return the end of their output if one is red."""
+    tests = sorted({test for mutation in chosen for test in mutation.tests})
+    several = ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    done = run_tests(tests, tree, "--gate", *several, timeout_s=10 * _TIMEOUT_S)
+    return None if done.returncode in (_PASSED, _NONE_IN_GATE) else done.stdout[-3000:]
+
+
 def main(words: list[str] | None = None) -> int:
     """Check all guards, or those with one of some words; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="so many guards at once")
+    parser.add_argument("--after", type=Path, metavar="LOG", help="the output of an earlier run, to go on after it")
     parser.add_argument("words", nargs="*", metavar="WORD", help="only guards whose names have one of these")
     called = parser.parse_args(words)
     chosen = [one for one in MUTATIONS if not called.words or any(word in one.guard for word in called.words)]
@@ -132,18 +147,19 @@ def main(words: list[str] | None = None) -> int:
         print(f"no guard has one of these words: {' '.join(called.words)}")
         print("    right would be: words of the names in tools/guards")
         return 2
+    before = {} if called.after is None else held_before(called.after)
+    held = Counter(before[one.guard] for one in chosen if one.guard in before)
+    left = [one for one in chosen if one.guard not in before]
     with tempfile.TemporaryDirectory(prefix="mutations-") as directory:
-        trees = [copy_tree(Path(directory) / str(number)) for number in range(min(called.processes, len(chosen)))]
-        tests = sorted({test for mutation in chosen for test in mutation.tests})
-        several = ["-n", str(called.processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
-        whole = run_tests(tests, trees[0], "--gate", *several, timeout_s=10 * _TIMEOUT_S)
-        if whole.returncode not in (_PASSED, _NONE_IN_GATE):
-            print(f"the gate's tests are not green with all guards in place:\n{whole.stdout[-3000:]}")
-            return 1
-        held = check_all(chosen, trees)
-    wrong = len(chosen) - held[GATE] - held[SUITE]
-    print(f"{len(chosen)} guards: the gate holds {held[GATE]}, the whole suite alone {held[SUITE]}, no test {wrong}")
-    return 1 if wrong else 0
+        trees = [copy_tree(Path(directory) / str(number)) for number in range(min(called.processes, len(left)))]
+        if trees:
+            if (red := _gate_problem(left, trees[0], called.processes)) is not None:
+                print(f"the gate's tests are not green with all guards in place:\n{red}")
+                return 1
+            held += check_all(left, trees)
+    no_test = len(chosen) - held[GATE] - held[SUITE]
+    print(f"{len(chosen)} guards: the gate holds {held[GATE]}, the whole suite alone {held[SUITE]}, no test {no_test}")
+    return 1 if no_test else 0
 
 
 if __name__ == "__main__":
