@@ -21,8 +21,8 @@ _PAGES: tuple[tuple[str, str, tuple[TableColumns, ...]], ...] = (
     ("activity", "What the drivers of a live stream did, by wall-clock time.", (table_columns.ACTIVITY,)),
     (
         "upstream",
-        "The versions of another query's answers that a query of a [chain](../chains.md) reads: that query's columns of "
-        "answers, and",
+        "The versions of another query's answers that a query of a [chain](../chains.md) reads: the other query's "
+        "columns of answers, and",
         (table_columns.UPSTREAM,),
     ),
     ("correction_runs", "The ledger of corrections.", (table_columns.CORRECTION_RUNS,)),
