@@ -57,6 +57,7 @@ OTHERS = {
     "cp",
     "docker",
     "export",
+    "git",
     "openssl",
     ".",
     "pip",
@@ -177,7 +178,7 @@ def fault_of(line: str) -> str | None:
                 names = [each.partition("=")[0] for each in settings]
                 unknown = [name for name in names if f"$({name})" not in recipe[0]]
                 assert not unknown, f"{target} takes no {unknown}"
-            case ["python", "-m", module, *rest]:
+            case ["python" | ".venv/bin/python", "-m", module, *rest]:
                 assert find_spec(module), f"no module {module}"
                 if module == spark_daemon.__name__:
                     spark_daemon._parser().parse_args(rest)
