@@ -78,6 +78,11 @@ def inline_commands(text: str) -> list[str]:
     return re.findall(r"(?<!`)`(tailrace(?: [^`\n]+|\n[^`]+)?)`(?!`)", _FENCE.sub("", text))
 
 
+def indented_commands(text: str) -> list[str]:
+    """Return the commands of blocks that are indented and not fenced: no test reads those."""
+    return re.findall(r"^ {4,}((?:tailrace|make|python|pip|airflow|docker) .*)$", _FENCE.sub("", text), re.MULTILINE)
+
+
 def _is_whole(command: str) -> bool:
     """Whether the quotations of a command end in it."""
     try:

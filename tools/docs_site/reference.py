@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from docs_site import commands, query_fields, tables
+from docs_site import commands, errors, query_fields, tables
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page of the reference, by its path among the pages."""
-    fields = {f"reference/{name}.md": text for name, text in query_fields.pages().items()}
-    return fields | {"reference/tables.md": tables.page(), "reference/commands.md": commands.page()}
+    texts = query_fields.pages() | {"tables": tables.page(), "commands": commands.page(), "errors": errors.page()}
+    return {f"reference/{name}.md": text for name, text in texts.items()}

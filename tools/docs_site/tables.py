@@ -19,6 +19,12 @@ _PAGES: tuple[tuple[str, str, tuple[TableColumns, ...]], ...] = (
     ("segments", "What was read of the source, in order.", (table_columns.SEGMENTS,)),
     ("metrics", "Measurements by batch and task; of a join with a table by batch.", (table_columns.METRICS,)),
     ("activity", "What the drivers of a live stream did, by wall-clock time.", (table_columns.ACTIVITY,)),
+    (
+        "upstream",
+        "The versions of another query's answers that a query of a [chain](../chains.md) reads: the other query's "
+        "columns of answers, and",
+        (table_columns.UPSTREAM,),
+    ),
     ("correction_runs", "The ledger of corrections.", (table_columns.CORRECTION_RUNS,)),
     ("quality", "The measured errors of streamed answers.", (table_columns.QUALITY,)),
     ("proposals", "The settings that calibrations propose.", (table_columns.PROPOSALS,)),

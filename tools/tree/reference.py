@@ -19,12 +19,14 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Section
 from tailrace.query.json_schema import json_schema
 from tailrace.sources import history
+from tailrace.storage import table_columns
 from tailrace.storage.table_schemas import (
     ACTIVITY,
     CALIBRATION_TABLES,
     CORRECTION_TABLES,
     PROPOSALS,
     STREAM_TABLES,
+    UPSTREAM,
     schemas,
 )
 
@@ -36,7 +38,7 @@ def tables(_: Path) -> Iterator[Problem]:
     """Yield the tables of a query, and their columns, that the reference does not have as they are."""
     page = docs_site.tables.page()
     headings = {*re.findall(r"^## `(\w+)`$", page, re.MULTILINE)}
-    every = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current"}
+    every = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current", UPSTREAM}
     for name in sorted(every ^ headings):
         fault = f"the table {name} is missing" if name in every else f"there is no table {name}"
         yield Problem(_TABLES, fault, "a line of _PAGES for each table")
@@ -53,7 +55,7 @@ def _wrong_columns(shown: dict[str, list[str]]) -> Iterator[Problem]:
     """Yield the tables whose columns on the page are others, or in another order, than those of their schema."""
     values = {"(values)": pa.float64()}
     due = [("history", history.schema(pa.string(), pa.string(), values).names), ("proposals", PROPOSALS.names)]
-    due.append(("activity", ACTIVITY.names))
+    due += [("activity", ACTIVITY.names), (UPSTREAM, [*table_columns.UPSTREAM])]
     before = {"results": [], "corrections": shown["results"]}
     for sample in SAMPLES:
         kind = kind_of(sample)
@@ -76,7 +78,7 @@ def sections(_: Path) -> Iterator[Problem]:
             yield Problem(
                 f"include/{model.__module__.replace('.', '/')}.py", f"no query has {model.__name__}", "a field"
             )
-    texts = [text for page, text in pages().items() if page != "reference/commands.md"]
+    texts = [text for page, text in pages().items() if page not in ("reference/commands.md", "reference/errors.md")]
     known = {name for text in texts for name in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)}
     for name in sorted(_names(json_schema()) - known):
         yield Problem(_FIELDS, f"the field {name} of the JSON Schema is on no page", "a page for its section")

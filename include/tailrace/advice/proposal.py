@@ -48,7 +48,10 @@ class Choices:
 
 
 class AmbiguousDates(Refused):
-    """Raised if nothing shows whether days or months come first in dates."""
+    """Raised if nothing shows whether days or months come first in dates.
+
+    Say it: `--date-order day` or `--date-order month`.
+    """
 
 
 @dataclass(frozen=True)

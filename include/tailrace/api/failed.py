@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class Failed(Exception):
     """Raised when a run has read records and accepted none of them.
 
+    Read the reason of each record: `failed.run.quarantine()`, or the command `tailrace quarantine`.
+
     Attributes
     ----------
     run : Run

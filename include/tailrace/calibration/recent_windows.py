@@ -20,7 +20,10 @@ _ROWS_AT_ONCE = 250_000
 
 
 class NotReady(Refused):
-    """Raised when there is too little history yet; the same calibration may succeed later."""
+    """Raised when there is too little history for a calibration yet.
+
+    Let the stream run on: the same calibration may succeed later.
+    """
 
 
 @dataclass(frozen=True)

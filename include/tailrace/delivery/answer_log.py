@@ -20,7 +20,6 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.answer_difference import difference
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.matching import last_places, select
 from tailrace.ground.near_names import nearest
@@ -29,19 +28,21 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
 from tailrace.sources.answers_source import ANSWER, AS_OF
 from tailrace.sources.object_files import open_location
+from tailrace.storage import table_columns
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.table_files import resolve_file
+from tailrace.storage.table_schemas import schema_of
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import storage_options
 from tailrace.windows.sliding import Sliding
 
 _MOST_COMMITS = 64  # without a new version, until the position is written all the same
 
-_STAMPS = ("k_ms", "emitted_at", "facts_version")
+_STAMPS = table_columns.STAMPS.keys() - table_columns.UPSTREAM.keys()
 """The columns of `results` that say how the stream came to an answer: no column of a tuple."""
 
 
@@ -187,7 +188,7 @@ class AnswerLog:
             When its answers lack one of them, or have another type in it.
         """
         fields = {each.name: each for each in tables.schema("results") if each.name not in _STAMPS}
-        fields |= {ANSWER: pa.field(ANSWER, pa.string()), RETRACTED: pa.field(RETRACTED, pa.bool_())}
+        fields |= {each.name: each for each in schema_of(table_columns.UPSTREAM)}
         if not mine.has(self.name):
             return pa.schema([*fields.values()])
         before = mine.schema(self.name)

@@ -1,4 +1,7 @@
-"""Exceptions for refused input, with messages that a newcomer can act on; commands turn them into exit code 2."""
+"""Exceptions for refused input, with messages that a newcomer can act on; commands turn them into exit codes.
+
+The second paragraph of such a class says what the user does. The reference of errors has it, and the first one.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ class Problem:
 
 class Refused(Exception):
     """Raised for input that is refused before anything is written.
+
+    Do what the remedy of each problem says.
 
     Attributes
     ----------
@@ -62,23 +67,35 @@ def printable(text: str) -> str:
 
 
 class Busy(Refused):
-    """Raised when another process holds a resource: exit code 1, since the same input may succeed later."""
+    """Raised when another process holds a resource, or the work was not done in time.
+
+    Try again later: the same input may succeed then.
+    """
 
     exit_code = 1
 
 
 class InUse(Busy):
-    """Raised before anything is written when another process runs, corrects or rebuilds the query: exit code 2."""
+    """Raised when another process runs, corrects or rebuilds the query, before anything is written.
+
+    Wait for the other process, or stop it.
+    """
 
     exit_code = 2
 
 
 class SourceChanged(Refused):
-    """Raised when a part of the source log that was read already has changed; a retry does not help."""
+    """Raised when a part of the source that was read already has changed, or is gone before it was read.
+
+    Put the part back as it was, or begin again under another name. A retry does not help.
+    """
 
 
 class Unfit(Refused):
-    """Raised when the columns of a source, or their types, don't fit the query; waiting does not help."""
+    """Raised when the columns of a source, or their types, don't fit the query.
+
+    Correct the query file or the source. Waiting does not help.
+    """
 
 
 @contextmanager
@@ -91,7 +108,10 @@ def as_unfit() -> Iterator[None]:
 
 
 class Damaged(Refused):
-    """Raised when data that a query has written is lost, damaged or out of date: exit code 1 until repaired."""
+    """Raised when data that a query has written is lost, damaged or out of date.
+
+    Repair the data as the remedy says. The same command fails until then.
+    """
 
     exit_code = 1
 

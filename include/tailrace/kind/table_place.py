@@ -77,7 +77,10 @@ class TablePlace:
 
 
 class WrongColumn(Refused):
-    """Raised for the name of a column that a table lacks or has more than once."""
+    """Raised for the name of a column that a table lacks or has more than once.
+
+    Name a column that the table has once.
+    """
 
     def __init__(self, name: str, problem: Problem) -> None:
         super().__init__([problem])

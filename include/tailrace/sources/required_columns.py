@@ -27,11 +27,17 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 class MissingColumn(Unfit):
-    """Raised when a source lacks a column of the query."""
+    """Raised when a source lacks a column of the query.
+
+    Name a column that the source has: the remedy has the nearest one.
+    """
 
 
 class UnknownTypes(Unfit):
-    """Raised when the records of a source don't show the types of the query's columns."""
+    """Raised when the records of a source don't show the types of the query's columns.
+
+    Give the source records that have values in these columns.
+    """
 
 
 def require(where: Path | ObjectFile | str, columns: SourceMapping, present: Sequence[str]) -> None:

@@ -17,7 +17,10 @@ _TUMBLING = ("window.size", "window.slide")  # one declared length is both
 
 
 class ChangedQuery(Refused):
-    """Raised for a query that differs from the one that its checkpoint was made for."""
+    """Raised for a query that differs from the one that its checkpoint was made for.
+
+    Put the old values back, rebuild the query, or begin again under another name.
+    """
 
 
 def changed_query(

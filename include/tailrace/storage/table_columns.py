@@ -126,6 +126,13 @@ CORRECTIONS = {
 }
 """The columns of the table `corrections` in addition to the columns of `results`."""
 
+UPSTREAM = {
+    "as_of": STAMPS["as_of"],
+    "answer": Column(TEXT, "id of the answer, the same for all its versions: the end of its window, `/` and its key"),
+    "retracted": Column(BOOLEAN, "whether it takes the answer back: the stream does not count it then"),
+}
+"""The columns of the table `upstream` in addition to the other query's own columns of answers."""
+
 CORRECTION_RUNS = {
     "interval": Column(TEXT, "range of arrival or of event time that was corrected"),
     "as_of": Column(TIME, "the corrected answers are those over all tuples that arrived before this time"),

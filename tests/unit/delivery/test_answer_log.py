@@ -22,6 +22,7 @@ from tailrace.ground.errors import Refused, Unfit
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
+from tailrace.storage import table_columns
 from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
 from tailrace.storage.restore import restore
@@ -56,6 +57,13 @@ def test_each_version_is_read_once(tmp_path, begun):
     assert log.refresh() > 0
     ids = Tables(log.reader).read("upstream")["answer"].to_pylist()
     assert len(ids) == len(set(ids)) == len(EVENTS)
+
+
+def test_its_columns_are_those_of_the_reference(tmp_path, begun):
+    log = log_of(tmp_path)
+    log.refresh()
+    answers = build(begun[0]).answer.names
+    assert Tables(log.reader).schema("upstream").names == [*answers, *table_columns.UPSTREAM]
 
 
 def minutes(low: int, high: int, value: int = 1) -> list[tuple]:

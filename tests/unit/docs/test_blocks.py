@@ -20,8 +20,11 @@ import typer
 import yaml
 from jsonschema import Draft202012Validator
 
-from doc_pages import ROOT, WRITTEN, Block, blocks, inline_commands, site_module, words
+from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, site_module, words
 from tailrace.cli.commands import app
+from tailrace.drivers import spark_daemon
+from tailrace.expressions import expression
+from tailrace.ground.errors import Refused
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from unit.cli.conftest import tailrace
@@ -47,13 +50,14 @@ OFFLINE = {
     "schema",
 }
 """The commands that end by themselves and need nothing but files; `run` does where it is bounded."""
-LEAST = {"docs/tutorial-csv.md": 7}
+LEAST = {"docs/tutorial-csv.md": 7, "docs/first-query.md": 3}
 """How many commands are run on a page at least, where it is more than one."""
 OTHERS = {
     "airflow",
     "cp",
     "docker",
     "export",
+    "git",
     "openssl",
     ".",
     "pip",
@@ -66,6 +70,7 @@ OTHERS = {
     "tailrace",
 }
 """The programs of others that pages name: their lines are not run."""
+MAKEFILE = (ROOT / "Makefile").read_text()
 SCHEMA = json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 DIALECTS = ("duckdb", "postgres", "spark", "trino")
@@ -152,9 +157,12 @@ def parse(parts: list[str]) -> None:
         return
     command = COMMANDS[parts[0]]
     with command.context_class(command, info_name=parts[0]) as context:
-        values, *_ = command.make_parser(context).parse_args([*parts[1:]])
+        values, more, _ = command.make_parser(context).parse_args([*parts[1:]])
+        assert not more, f"{' '.join(more)}: more than it takes"
         for option in command.params:
             assert values.get(option.name) or not option.required or option.envvar, f"{option.name} is missing"
+            if option.name in values:
+                option.process_value(context, values[option.name])
 
 
 def fault_of(line: str) -> str | None:
@@ -164,15 +172,21 @@ def fault_of(line: str) -> str | None:
         match parts:
             case ["tailrace", *rest]:
                 parse(rest)
-            case ["make", target, *_]:
-                assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), f"no target {target}"
-            case ["python", "-m", module, *_]:
+            case ["make", target, *settings]:
+                recipe = re.search(rf"^{target}:.*\n(?:\t.*\n)*", MAKEFILE, re.MULTILINE)
+                assert recipe, f"no target {target}"
+                names = [each.partition("=")[0] for each in settings]
+                unknown = [name for name in names if f"$({name})" not in recipe[0]]
+                assert not unknown, f"{target} takes no {unknown}"
+            case ["python" | ".venv/bin/python", "-m", module, *rest]:
                 assert find_spec(module), f"no module {module}"
+                if module == spark_daemon.__name__:
+                    spark_daemon._parser().parse_args(rest)
             case ["python", file, *_]:
                 assert (ROOT / file).exists(), f"no file {file}"
             case [program, *_]:
                 assert program in OTHERS, f"{program} is none of {OTHERS}"
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:  # argparse leaves by one
         return f"{line}: {getattr(fault, 'message', None) or fault!r}"
     return None
 
@@ -181,6 +195,12 @@ def fault_of(line: str) -> str | None:
 def test_commands_are_such_as_there_are(page):
     lines = [line for block in BLOCKS[page] if block.is_shell for line in block.commands]
     assert [fault for fault in map(fault_of, lines) if fault] == []
+
+
+def test_commands_stand_in_fenced_blocks():
+    assert {page: found for page, text in PAGES.items() if (found := indented_commands(text))} == {}
+    text = "By\n\n    tailrace run a.yaml\n\n    ```sh\n    make demo\n    ```\n"
+    assert indented_commands(text) == ["tailrace run a.yaml"]
 
 
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if inline_commands(text)])
@@ -212,6 +232,12 @@ def brings_files(page: str) -> bool:
 RUN = [page for page in PAGES if brings_files(page)]
 
 
+def exit_code(command: str) -> int:
+    """The exit code that a command's comment says; 0 where none does."""
+    said = re.search(r"# exit code (\d+)$", command)
+    return int(said[1]) if said else 0
+
+
 def follow(page: str, tailrace: Any) -> int:
     """Do what a page says, in this directory: make its files, run its commands, compare what they print.
 
@@ -225,9 +251,10 @@ def follow(page: str, tailrace: Any) -> int:
             Path(block.title).write_text(block.text)
         elif block.is_shell:
             printed = ""
-            for parts in map(words, block.commands):
+            for command in block.commands:
+                parts = words(command)
                 if ends_by_itself(parts) and any(Path(part).is_file() for part in parts[2:]):
-                    output = tailrace(*parts[1:])
+                    output = tailrace(*parts[1:], code=exit_code(command))
                     printed += output.stdout + output.stderr
                     count += 1
         if printed and block.language in ("text", "console"):
@@ -256,6 +283,30 @@ def test_the_readme_does_what_it_says_and_shows_the_answers_of_its_example(tailr
     assert found[0] != found[1]
 
 
+def refusals_without_sql(page: str, directory: Path) -> set[str]:
+    """What the commands print for the queries of a page where the extra `sql` is missing."""
+    found = set()
+    for block in BLOCKS[page]:
+        if block.language == "yaml" and block.title:
+            file = directory / Path(block.title).name
+            file.write_text(block.text)
+            try:
+                load(file)
+            except Refused as refused:
+                found.add(f"refused {refused}\n".replace(f"{directory}/", ""))
+    return found
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_whose_query_has_an_expression_says_which_extra_it_needs(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(expression, "missing_from", lambda _: "sqlglot is not installed")
+    refusals = refusals_without_sql(page, tmp_path)
+    assert refusals or page != "docs/tutorial-csv.md"
+    if refusals:
+        assert refusals <= {block.text for block in BLOCKS["docs/install.md"]}
+        assert "pip install 'tailrace[sql]'" in PAGES[page]
+
+
 def test_the_tutorial_and_the_readme_are_run_and_most_commands_are_ours():
     assert {"README.md", *LEAST} <= {*RUN}
     lines = [words(line) for each in BLOCKS.values() for block in each if block.is_shell for line in block.commands]
@@ -271,6 +322,11 @@ def test_the_check_of_a_block_finds_what_is_wrong():
     assert "warehouse" not in fault_of("tailrace correct a.yaml --from")
     assert "file is missing" in fault_of("tailrace correct --warehouse wh")
     assert all(map(fault_of, ["make dmeo", "python tools/none.py", "tailrca run", "python -m tailrace.none"]))
+    assert "ten" in fault_of("tailrace quarantine flights --limit ten")
+    assert "locl" in fault_of("tailrace run a.yaml --engine locl")
+    assert "b.yaml: more" in fault_of("tailrace run a.yaml b.yaml")
+    assert fault_of("python -m tailrace.drivers.spark_daemon worker --host HOST")
+    assert "KAFK" in fault_of("make demo KAFK=1")
     assert all([refusals_of_part("alerts", {"lagg": {}}), refusals_of_part("alert", {})])
     assert inline_commands("`tailrace run --x`, ``tailrace`` and\n```sh\n`tailrace stop`\n```\n") == [
         "tailrace run --x"

@@ -8,12 +8,13 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+import tailrace
 from doc_pages import ROOT, site_module
 from tailrace.query.declared import declared_query
 from unit.query.test_query import SMALLEST
 
 PAGES = site_module("reference").pages()
-FIELDS, COMMANDS = site_module("query_fields"), site_module("commands")
+FIELDS, COMMANDS, ERRORS = site_module("query_fields"), site_module("commands"), site_module("errors")
 SECTIONS = FIELDS.sections()
 ROW = r"^\| `{name}` \| [^|]"
 
@@ -79,6 +80,48 @@ def test_a_command_has_every_option(name):
         if option.param_type_name == "option"
     }
     assert rows(part("reference/commands.md", f"tailrace {name}")) == {each.replace("|", "\\|") for each in expected}
+
+
+# ---------------------------------------------------------------- errors
+
+
+OF_THE_CONSOLE = {"NotFound"}
+"""Refusals that are answers of the console's routes alone."""
+
+
+def refusals() -> set[str]:
+    """The names of `Refused` and of the package's classes below it, by their text: some modules need an extra."""
+    text = "\n".join(file.read_text() for file in (ROOT / "include" / "tailrace").rglob("*.py"))
+    bases = dict(re.findall(r"^class (\w+)\((\w+)", text, re.MULTILINE))
+    found = {"Refused"}
+    while more := {name for name, base in bases.items() if base in found} - found:
+        found |= more
+    return found
+
+
+def test_an_exception_that_a_user_meets_has_a_row():
+    names = [error.__name__ for error in ERRORS.ERRORS]
+    assert sorted(names) == sorted((refusals() | {"Failed"}) - OF_THE_CONSOLE)
+    public = {name for name in tailrace.__all__ if isinstance(getattr(tailrace, name), type)}
+    assert {name for name in public if issubclass(getattr(tailrace, name), Exception)} <= {*names}
+    shown = re.findall(r"^\| `(?:tailrace\.)?(\w+)`[^|]* \| \d \|", PAGES["reference/errors.md"], re.MULTILINE)
+    assert shown == names
+
+
+@pytest.mark.parametrize("error", ERRORS.ERRORS, ids=lambda each: each.__name__)
+def test_an_exception_says_when_it_is_raised_and_what_to_do(error):
+    when, what_to_do, *_ = (error.__doc__ or "").split("\n\n")
+    assert when.startswith("Raised ")
+    assert "---" not in what_to_do
+    assert " ".join(what_to_do.split()) in PAGES["reference/errors.md"]
+
+
+def test_a_public_class_comes_before_the_name_that_a_user_catches():
+    assert "\n| `tailrace.Busy` | 1 | when" in PAGES["reference/errors.md"]
+    assert "\n| `ChangedQuery`, a `tailrace.Refused` | 2 | for" in PAGES["reference/errors.md"]
+
+
+# ---------------------------------------------------------------- links
 
 
 def test_no_link_of_the_readme_leads_out_of_the_site():
