@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 PAGE = (Path(__file__).parents[3] / "docs" / "first-query.md").read_text()
-(SAMPLE,) = re.findall(r"^```csv\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+(SAMPLE,) = re.findall(r"^```csv[^\n]*\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 FIRST, NEXT = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 

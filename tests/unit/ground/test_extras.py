@@ -79,7 +79,7 @@ def test_another_failed_import_stays_what_it_is():
 
 def test_the_page_on_installing_has_the_words_of_a_refusal(monkeypatch):
     page = (Path(__file__).parents[3] / "docs" / "install.md").read_text()
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(Refused) as refused:
-        require_extra("payments.yaml:6: streams.payments.source", "kafka")
-    assert "\n".join("    " + line for line in f"refused {refused.value}".splitlines()) in page
+        require_extra("warmth.yaml:11: streams.readings.columns.degrees: 1:1", "sql")
+    assert f"```text\nrefused {refused.value}\n```" in page
