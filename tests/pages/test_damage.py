@@ -119,7 +119,7 @@ def test_a_cut_file_of_the_answers_makes_its_stream_ill_and_costs_only_what_need
     page = window().page(f"{PAGES}?search=cut")
     await_page(page)
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="cut", exact=True))
-    expect(row).to_contain_text("unknown")  # the promise: its tables are read
+    expect(row).to_contain_text("its policy promises nothing")  # its tables are read
     expect(row).not_to_contain_text("damaged")
     cut.write_bytes(cut.read_bytes()[:100])
     expect(row).to_contain_text(f"{cut}: it is damaged: it has 100 bytes", timeout=LONG_MS)
