@@ -27,8 +27,6 @@ class Inventory:
     ----------
     home : Path
         The directory.
-    whole : iterable of str
-        The places made by an earlier version, which recorded none.
 
     Raises
     ------
@@ -36,18 +34,17 @@ class Inventory:
         When the directory has contents but no record.
     """
 
-    def __init__(self, home: Path, whole: Iterable[str]) -> None:
+    def __init__(self, home: Path) -> None:
         self._home, self._file = home, home / MARK
         self._places: dict[str, dict[str, Stamp] | None] = {}
         if self._file.exists():
-            self._places = self._read(whole)
+            self._places = self._read()
         elif home.exists() and any(home.iterdir()):
             raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
 
-    def _read(self, whole: Iterable[str]) -> dict[str, dict[str, Stamp] | None]:
-        text = self._file.read_text(encoding="utf-8")
+    def _read(self) -> dict[str, dict[str, Stamp] | None]:
         try:
-            places = json.loads(text) if text else dict.fromkeys(whole)
+            places = json.loads(self._file.read_text(encoding="utf-8"))
             if any(Path(folder).is_absolute() or {"", ".", ".."} & set(folder.split("/")) for folder in places):
                 raise ValueError("a place that is not in the directory")
             return {folder: _stamps(stamps) for folder, stamps in places.items()}

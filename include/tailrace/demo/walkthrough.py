@@ -245,7 +245,7 @@ def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[s
     Refused
         When `home` has contents and no record of a demonstration, or others have something where this one writes.
     """
-    inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER, BROKER])
+    inventory = Inventory(home)
     written = [*map(_tables, files), *copies, *more, ENVIRONMENT]
     inventory.require_free(written)
     airflow = EmbeddedAirflow(home / AIRFLOW, Path("dags"), {})

@@ -138,14 +138,7 @@ def test_what_a_checkout_lacks_is_refused_before_anything_is_written(tmp_path, m
 def test_a_demonstration_does_not_end_another_one_that_runs_in_its_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
-    Inventory(tmp_path, []).begin([])
+    Inventory(tmp_path).begin([])
     held = held_directory(tmp_path, "", lambda: refuse("", "", ""))
     with held, pytest.raises(Refused, match="a demonstration runs there"):
         demonstrate(tmp_path, bounded=True)
-
-
-def test_the_directory_of_an_earlier_version_keeps_what_is_no_demonstrations(tmp_path, forgotten):
-    put(tmp_path / ".demo", tmp_path / "tables" / "game2" / "log", tmp_path / "tables" / "mine" / "log")
-    _start_afresh(tmp_path, [FLIGHTS], [], [])
-    assert [path.name for path in (tmp_path / "tables").iterdir()] == ["mine"]
-    assert "stream_game2" in forgotten
