@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tailrace.demo import scenarios, walkthrough
-from tailrace.demo.generated_data import GAME2, GROWING, declare, finished_places, places
+from tailrace.demo.generated_data import GAME2, GROWING, declare, entries, finished_entries
 from tailrace.demo.inventory import Inventory
 from tailrace.demo.living_stream import LARGEST, LIVING, PAYMENTS
 from tailrace.demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
@@ -60,11 +60,11 @@ def test_nothing_is_stopped_or_removed_where_a_place_is_taken(tmp_path, forgotte
 
 def test_payments_that_came_after_the_start_do_not_keep_the_next_demonstration_away(tmp_path, forgotten):
     living, tables = list(LIVING), [tmp_path / "tables" / file.stem for file in LIVING]
-    inventory = _start_afresh(tmp_path, living, places(living), [])
+    inventory = _start_afresh(tmp_path, living, entries(living), [])
     declare(tmp_path, living)
-    inventory.complete(finished_places(living))
+    inventory.complete(finished_entries(living))
     put(tmp_path / GROWING / "payments" / "part-00000.json", *(table / "log" for table in tables))
-    _start_afresh(tmp_path, living, places(living), [])
+    _start_afresh(tmp_path, living, entries(living), [])
     assert not any(path.exists() for path in (tmp_path / GROWING, *tables))
     assert {"correct_card_payments", "correct_largest_payments"} <= set(forgotten)
 
@@ -108,12 +108,12 @@ def test_each_query_of_the_payments_starts_after_the_one_before_it_and_none_is_c
 
 
 def test_a_query_file_that_somebody_changed_keeps_the_next_demonstration_away(tmp_path, forgotten):
-    inventory = _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+    inventory = _start_afresh(tmp_path, [PAYMENTS], entries([PAYMENTS]), [])
     [file] = declare(tmp_path, [PAYMENTS])
-    inventory.complete(finished_places([PAYMENTS]))
+    inventory.complete(finished_entries([PAYMENTS]))
     file.write_text(file.read_text() + "# mine\n")
     with pytest.raises(Refused, match=r"queries/card_payments.yaml: no demonstration made it as it is"):
-        _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+        _start_afresh(tmp_path, [PAYMENTS], entries([PAYMENTS]), [])
 
 
 @pytest.mark.parametrize(
