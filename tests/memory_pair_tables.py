@@ -154,11 +154,12 @@ class MemoryPairTables:
     def _segments(self, reader: StreamReader) -> pa.Table:
         """The table `segments` of a stream, as it is read from Delta Lake."""
         newest, rows = (BEFORE_ALL, BEFORE_ALL), []
+        rest = {"quarantined": 0, "filtered": 0, "distinct_ids": False}
         for segment in reader.format.segments(reader.name):
             content = reader.read(segment)
             text = self.kind.column_types[0].id != self.kind.column_types[1].id
             about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
-            rows.append(segment.to_json() | about | {"quarantined": 0, "filtered": 0} | content.ranges(as_text=text))
+            rows.append(segment.to_json() | about | content.ranges(as_text=text) | rest)
             newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))
         return self._table("segments", rows)
 

@@ -151,15 +151,6 @@ def test_a_copy_of_a_warehouse_has_a_tag_of_its_own_and_ends_no_application_of_t
     assert tag_of(home) == tag, "what was submitted by that path writes there"
 
 
-def test_a_note_of_an_earlier_version_is_the_homes_own(tmp_path):
-    home = tmp_path / "warehouse" / "readings"
-    write_platform(home, Yarn("tag", ("http://a",)))
-    note = json.loads(platform_file(home).read_text())
-    del note["home"]
-    platform_file(home).write_text(json.dumps(note))
-    assert tag_of(home) == "tag"
-
-
 def test_the_note_of_a_platform_gives_it_back_and_holds_no_secret(tmp_path):
     token = tmp_path / "token"
     token.write_text("a secret\n")

@@ -374,7 +374,7 @@ def test_what_came_since_a_stream_ended_is_unknown_and_not_none(client, layout):
     layout.stream.mkdir(parents=True)
     now = wall_ms()
     committed = now - 31 * 86_400_000
-    for state, unread in (("waiting", 0), ("drained", None), ("ended", None), ("stopped", None)):
+    for state, unread in (("waiting", 0), ("drained", None), ("ended", None), ("failed", None)):
         Status(state, 1, 0, now, 3, rows=9, committed=committed, rows_left=0).write(layout)
         (row,) = get(client, STREAMS)["queries"]
         assert (row["rows_left"], row["data_ends"]) == (unread, committed), state
@@ -606,7 +606,7 @@ def test_totals_that_a_starting_driver_has_not_read_are_unknown(client, layout):
     layout.stream.mkdir(parents=True)
     for state, batches, reported, said in (
         ("starting", 0, {}, none),
-        ("stopped", 0, {}, none),
+        ("failed", 0, {}, none),
         ("starting", 3, totals, totals | {"filtered": 0}),
         ("streaming", 0, {}, dict.fromkeys(none, 0)),
         ("drained", 0, {}, dict.fromkeys(none, 0)),

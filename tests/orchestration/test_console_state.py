@@ -29,7 +29,7 @@ def observed(driver="running", exit_code=None, detail="", silent_ms=500, report=
     hosted = driver and Driver("readings", driver, 7 if driver in ALIVE else None, exit_code, detail, *times)
     seen = {name: fields.pop(name) for name in Observation.__dataclass_fields__.keys() & fields.keys()}
     at_ms = NOW - silent_ms
-    status = {"state": "streaming", "pid": 7, "started_ms": STARTED, "at_ms": at_ms, "batches": 1, "is_idle": False}
+    status = {"state": "streaming", "pid": 7, "started_ms": STARTED, "at_ms": at_ms, "batches": 1, "since_ms": STARTED}
     return Observation(hosted, Status(**status | fields) if report else None, NOW, **seen)
 
 
@@ -44,8 +44,6 @@ def state(*driver, **fields):
         ({"state": "waiting", "rows": 5}, "running", "good"),
         ({"state": "waiting", "rows": 5, "is_idle": True}, "idle", "good"),
         ({"state": "streaming", "rows": 5, "is_idle": True}, "idle", "good"),
-        ({"state": "waiting", "is_idle": None}, "idle", "good"),
-        ({"state": "streaming", "is_idle": None}, "running", "good"),
         ({"state": "starting"}, "starting", "idle"),
         ({"state": "starting", "problem": "disk: full"}, "starting", "bad"),
         ({"report": False}, "starting", "idle"),
@@ -98,15 +96,15 @@ def state(*driver, **fields):
         ({"driver": "ended", "state": "starting", "times": (1_000, STARTED)}, "starting", "idle"),
         ({"driver": "absent", "silent_ms": 600_000}, "stopped", "bad"),
         ({"driver": "absent", "rows": 3}, "running", "good"),
-        ({"driver": "absent", "state": "stopped"}, "stopped", "bad"),
-        ({"driver": "ended", "exit_code": 130, "state": "stopped"}, "stopped", "idle"),
-        ({"state": "stopped"}, "starting", "idle"),
-        ({"state": "stopped", "times": (STARTED, None)}, "restarting", "warn"),
+        ({"driver": "absent", "state": "failed"}, "stopped", "bad"),
+        ({"driver": "ended", "exit_code": 130, "state": "interrupted"}, "stopped", "idle"),
+        ({"state": "failed"}, "starting", "idle"),
+        ({"state": "failed", "times": (STARTED, None)}, "restarting", "warn"),
         ({"state": "ended", "times": (STARTED, None)}, "ended", "idle"),
         ({"driver": None}, "running", "good"),
         ({"driver": None, "problem": "source: column x is missing"}, "broken", "bad"),
         ({"driver": None, "silent_ms": 60_000}, "unknown", "idle"),
-        ({"driver": None, "state": "stopped"}, "unknown", "idle"),
+        ({"driver": None, "state": "failed"}, "unknown", "idle"),
         ({"driver": None, "state": "drained"}, "drained", "idle"),
         ({"driver": None, "report": False}, "unknown", "idle"),
         ({"driver": None, "has_run": False, "report": False}, "not deployed", "idle"),
@@ -123,7 +121,7 @@ def test_a_stream_has_the_word_and_the_tone_of_the_worst_that_is_true(fields, wo
         ({"since_ms": NOW - 9_000}, "running", NOW - 9_000),
         ({"since_ms": NOW - 9_000, "is_idle": True}, "idle", NOW - 9_000),
         ({"since_ms": NOW + 9_000}, "running", NOW),
-        ({}, "running", None),
+        ({}, "running", STARTED),
         ({"since_ms": NOW - 9_000, "problem": "gone", "is_awaiting": True}, "awaiting its source", NOW - 9_000),
         ({"since_ms": NOW - 9_000, "problem": "disk: full"}, "broken", NOW - 9_000),
         ({"silent_ms": 70_000}, "hung", NOW - 70_000),
@@ -153,8 +151,8 @@ def test_a_state_has_a_beginning_where_that_is_known(fields, word, since_ms):
 
 def test_the_report_of_a_dead_process_says_nothing_about_the_next_one():
     """Whatever it said: the next one boots."""
-    for fields in ({}, {"problem": "disk: full"}, {"state": "waiting", "is_idle": True}, {"state": "stopped"}):
-        found = state(times=(NOW - 2_000, NOW - 3_000), silent_ms=3_100, since_ms=STARTED, **fields)
+    for fields in ({}, {"problem": "disk: full"}, {"state": "waiting", "is_idle": True}, {"state": "failed"}):
+        found = state(times=(NOW - 2_000, NOW - 3_000), silent_ms=3_100, **fields)
         assert (found.word, found.tone, found.since_ms) == ("restarting", "warn", NOW - 3_000), fields
     assert "disk: full" in state(times=(NOW - 2_000, NOW - 3_000), problem="disk: full").why
 
@@ -185,8 +183,8 @@ def observations(draw):
         st.just(started_ms),
         st.just(at_ms),
         st.just(1),
-        since_ms=st.none() | moments(started_ms, at_ms),
-        is_idle=st.none() | flags,
+        since_ms=moments(started_ms, at_ms),
+        is_idle=flags,
         is_awaiting=flags,
         problem=st.none() | st.just("disk: full"),
         busy_ms=st.none() | st.integers(0, at_ms - started_ms),
@@ -291,7 +289,6 @@ def test_what_needs_attention_says_why(tone):
 def test_a_driver_that_its_host_forgot_says_when_it_ended_and_with_what_problem():
     found = state("absent", state="failed", problem="source: column x is missing")
     assert "of 2027-01-15T07:59:59.500Z, says that it failed; source: column x is missing" in found.why
-    assert state("absent", state="stopped").why.endswith("or failed")
     assert state("absent", state="interrupted").why.endswith("was interrupted")
 
 

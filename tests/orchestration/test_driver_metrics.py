@@ -144,7 +144,8 @@ def test_the_watch_of_a_driver_sends_them(server, place, host, layout):
 
     write_status(layout, NOW)
     host.driver = Driver("readings", "failed", None, 3, "")
-    trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, hang_after_s=60, patience_s=0.05)
+    file = str(place / "queries" / "readings.yaml")
+    trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, hang_after_s=60, patience_s=0.05, file=file)
 
     async def first():
         async for event in trigger.run():

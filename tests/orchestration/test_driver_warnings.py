@@ -62,8 +62,8 @@ class Watch(DriverWarnings):
 
 
 @pytest.fixture
-def watch(layout):
-    return Watch(layout, None)
+def watch(place, layout):
+    return Watch(layout, place / "queries" / "readings.yaml")
 
 
 def test_a_death_is_warned_of_once_and_so_is_the_restart(watch):
@@ -281,7 +281,8 @@ def test_a_watch_logs_warnings_as_such(host, place, layout, monkeypatch, end):
         host.driver = replace(host.driver, state=state, pid=pid, exit_code=code, detail="ended by a signal")
 
     host.on_inspect = look
-    trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, hang_after_s=60, patience_s=1)
+    file = str(place / "queries" / "readings.yaml")
+    trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, hang_after_s=60, patience_s=1, file=file)
 
     async def watch():
         async for event in trigger.run():

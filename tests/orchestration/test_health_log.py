@@ -13,8 +13,8 @@ WRONG = "source: /in/b.csv: it has no column 'v'\n    right would be: w"
 
 
 @pytest.fixture
-def log(layout):
-    return HealthLog(layout, None, hang_after_s=60, patience_s=1800)
+def log(place, layout):
+    return HealthLog(layout, place / "queries" / "readings.yaml", hang_after_s=60, patience_s=1800)
 
 
 def status(at_ms=1, pid=1, **reported):

@@ -11,7 +11,7 @@ from tailrace.cli import driver_commands as commands
 from tailrace.drivers import programs
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.homes import deployed_program, program_of, resolved
-from tailrace.drivers.programs import checked, home_of
+from tailrace.drivers.programs import home_of
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.storage.layout import Layout
@@ -129,27 +129,6 @@ def test_a_link_that_has_another_target_takes_no_program_of_the_earlier_one(shar
     assert not driver_lifecycle.inspect(shared, one).alive
     assert deploy(shared, one).made
     assert len(shared.files) == 2
-
-
-@pytest.mark.parametrize("end", ["drain", "stop"])
-def test_a_driver_of_an_earlier_version_is_found_by_its_home_and_the_next_one_has_a_name_of_its_own(
-    shared, tmp_path, end
-):
-    """Programs were named by the query alone."""
-    one, two = two_layouts(tmp_path)
-    shared.deploy("readings", ["launch", "--home", str(one.home), "--", "go"], {"A": "it's \"; 100%"})
-    one.stream.mkdir(parents=True)
-    (one.stream / "deployment").write_text("earlier")
-    assert driver_lifecycle.inspect(shared, one).alive
-    assert not driver_lifecycle.inspect(shared, two).alive
-    assert not deploy(shared, one).made
-    if end == "drain":
-        assert not driver_lifecycle.drain(shared, one, 0.05, 1).alive
-    else:
-        assert not driver_lifecycle.stop(shared, one, 1).alive
-    assert deploy(shared, one).made
-    assert shared.names() == [program_of(shared, one.home)]
-    assert checked(program_of(shared, one.home)).startswith("readings.")
 
 
 @pytest.mark.parametrize("home", ["/w/readings", "/w h/it's; #1/100%/%(here)s/readings", "s3://bucket/w/readings"])

@@ -57,7 +57,7 @@ def test_a_driver_without_a_new_report_has_the_time_of_a_start(judge, first):
     assert judge.observe(driver(), first, START_S).kind == "hung"
 
 
-@pytest.mark.parametrize("state", ["drained", "ended", "stopped"])
+@pytest.mark.parametrize("state", ["drained", "ended", "failed"])
 def test_a_driver_that_hangs_after_its_last_report_has_no_time_of_a_start(judge, state):
     observe_reports_until(judge, 100)
     assert judge.observe(driver(), report(101_000, state), 101) is None

@@ -112,9 +112,8 @@ def test_airflow_tests_the_connection_on_a_running_driver_host(airflow, connect)
     assert "Connection success!" in run.stdout, run.stderr
 
 
-@pytest.mark.parametrize("conn_type", ["tailrace_driver_host", "http"])
-def test_a_connection_of_an_earlier_version_works_too(connect, embedded, conn_type):
-    connect(conn_type=conn_type)
+def test_a_connection_leads_to_its_driver_host(connect, embedded):
+    connect()
     assert DriverHostHook().test_connection()[0]
     assert settings.driver_host().inspect("readings").state == "absent"
 

@@ -235,9 +235,6 @@ def test_events_of_another_query_with_the_same_topic_are_passed_over(publish, la
     publish.events["kafka"].append(SimpleNamespace(extra={"query": "others", "total_rows": 9, "as_of": None}))
     with pytest.raises(AirflowSkipException):
         publish("kafka")
-    publish.events["kafka"].append(SimpleNamespace(extra={"total_rows": 3, "as_of": format_time(1000)}))
-    with pytest.raises(AirflowSkipException):
-        publish("kafka")  # an event of an earlier release
 
 
 def test_a_trigger_fires_once_a_place_has_the_answers(answer, layout):

@@ -29,7 +29,9 @@ def trigger(place):
 
 
 def driver_trigger(place, deployment):
-    trigger = DriverTrigger("readings", str(place / "warehouse"), deployment, 0.01, hang_after_s=60, patience_s=0.05)
+    times_s = {"poll_s": 0.01, "hang_after_s": 60, "patience_s": 0.05}
+    file = str(place / "queries" / "readings.yaml")
+    trigger = DriverTrigger("readings", str(place / "warehouse"), deployment, **times_s, file=file)
     trigger.task_instance = TASK
     return trigger
 

@@ -116,7 +116,7 @@ MUTATIONS = (
     Mutation(
         "status shows the warehouse's streams where there is no driver host",
         "cli/driver_commands.py",
-        "if isinstance(refused, Busy | Damaged) or not has_streams(place, query):",
+        "if isinstance(refused, Busy | Damaged) or not has_streams(warehouse, query):",
         "if True:",
         (
             "tests/unit/cli/test_named_queries.py::"
@@ -126,7 +126,7 @@ MUTATIONS = (
     Mutation(
         "a warehouse that was not typed is named once work begins, and by no refusal",
         "cli/arguments.py",
-        "screen.say_with_work(place, ",
+        "screen.say_with_work(location, ",
         "screen.err.print(",
         ("tests/unit/cli/test_named_queries.py::test_a_refusal_names_no_warehouse_that_was_not_typed",),
     ),

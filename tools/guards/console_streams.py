@@ -245,7 +245,7 @@ MUTATIONS = (
     Mutation(
         "console: a drain hides no problem",
         "console/stream_state.py",
-        "if reported.problem is not None or found is not None:",
+        "if reported.problem is not None or hung is not None:",
         "if False:",
         (f"{STATE}::test_a_drain_hides_no_problem_and_is_no_problem_itself",),
     ),

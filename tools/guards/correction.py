@@ -72,13 +72,6 @@ MUTATIONS = (
         ("tests/unit/correction/test_quality_by_answer.py",),
     ),
     Mutation(
-        "quality: what an earlier release measured is measured again",
-        "correction/quality.py",
-        "corrected = np.union1d(corrected, outdated)",
-        "corrected = corrected + 0",
-        ("tests/unit/correction/test_quality_by_answer.py",),
-    ),
-    Mutation(
         "quality: buckets are counted, not their rows by column",
         "correction/promise_state.py",
         "buckets[-NEWEST:]",

@@ -96,13 +96,6 @@ MUTATIONS = (
         (f"{ANSWER_LOG}::test_answers_of_a_null_key_and_an_empty_one_are_two",),
     ),
     Mutation(
-        "chains: an answer keeps the id that the log has of it",
-        "delivery/answer_log.py",
-        "pc.coalesce(known[ANSWER].take(place), ids)",
-        "ids",
-        (f"{ANSWER_LOG}::test_an_answer_keeps_the_id_that_an_earlier_version_gave_it",),
-    ),
-    Mutation(
         "chains: a look reads no file of other windows",
         "delivery/answer_log.py",
         "pa.array(overlap(low, high, ends, ends))",

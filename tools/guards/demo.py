@@ -15,8 +15,8 @@ MUTATIONS = (
     Mutation(
         "the demonstration: what others changed or added stays",
         "demo/inventory.py",
-        "cleared = [folder for folder in self._places if not self._foreign(folder)]",
-        "cleared = list(self._places)",
+        "cleared = [folder for folder in self._entries if not self._foreign(folder)]",
+        "cleared = list(self._entries)",
         ("tests/unit/demo/test_inventory.py",),
     ),
     Mutation(

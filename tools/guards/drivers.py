@@ -64,7 +64,7 @@ MUTATIONS = (
     Mutation(
         "cluster mode: a copy of a warehouse ends none of the original's applications",
         "drivers/applications.py",
-        "return described if is_own else None",
+        'return described if resolved(described["home"]) == resolved(home) else None',
         "return described",
         (PLATFORMS,),
     ),

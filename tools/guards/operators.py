@@ -72,8 +72,8 @@ MUTATIONS = (
     Mutation(
         "sessions: joins in a chain are followed to their end",
         "operators/session_arrivals.py",
-        "while (found != found[found]).any():",
-        "if (found != found[found]).any():",
+        "while (final != final[final]).any():",
+        "if (final != final[final]).any():",
         ("tests/unit/operators/test_sessions.py::test_the_operator_answers_and_registers_what_the_oracle_does",),
     ),
     Mutation(

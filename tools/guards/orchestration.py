@@ -238,13 +238,11 @@ MUTATIONS = (
         ("tests/orchestration/test_alerts.py",),
     ),
     Mutation(
-        "an alert of a place: a driver that is over, or of an earlier release, ends none",
+        "an alert of a place: a driver that is over ends none",
         "orchestration/alert_watch.py",
-        "        if reported.state in OVER or reported.away is None:\n            return\n",
+        "        if reported.state in OVER:\n            return\n",
         "",
-        (
-            "tests/orchestration/test_alerts.py::test_a_driver_that_does_not_know_its_places_or_is_over_ends_no_alert_of_a_place",
-        ),
+        ("tests/orchestration/test_alerts.py::test_a_driver_that_is_over_ends_no_alert_of_a_place",),
     ),
     Mutation(
         "an alert of a place: a driver that has not delivered yet ends none",
@@ -258,7 +256,7 @@ MUTATIONS = (
     Mutation(
         "publication: an event of another query with the same topic is no event of this one",
         "orchestration/publish_operator.py",
-        'if extra.get("query", query) == query), {})',
+        'if extra.get("query") == query), {})',
         "), {})",
         (f"{PUBLISH}::test_events_of_another_query_with_the_same_topic_are_passed_over",),
     ),

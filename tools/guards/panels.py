@@ -136,13 +136,6 @@ MUTATIONS = (
         (f"{LATE}::test_a_batch_that_took_in_more_than_the_range_has_all_its_late_rows",),
     ),
     Mutation(
-        "ledger: answers given again as they were are no changes",
-        "panels/ledger.py",
-        'changed = corrections["changed"]',
-        'changed = corrections["answers"]',
-        (f"{FIGURES}::test_a_correction_changes_the_answers_that_are_other_ones",),
-    ),
-    Mutation(
         "one request reads each table at one version",
         "panels/query_view.py",
         "OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)",

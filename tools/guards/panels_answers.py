@@ -45,13 +45,6 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "panels: a column that an earlier release did not write is null",
-        "panels/known_columns.py",
-        "columns.keys() - there",
-        "()",
-        (f"{LEDGER}::test_counts_that_an_earlier_release_did_not_have_are_unknown",),
-    ),
-    Mutation(
         "plain values: no NaN and no infinity",
         "panels/plain_values.py",
         "value if math.isfinite(value) else None",
@@ -71,13 +64,6 @@ MUTATIONS = (
         "return cut(str(value))",
         "return str(value)",
         (PLAIN,),
-    ),
-    Mutation(
-        "panels: columns that an earlier release lacked are null",
-        "panels/known_columns.py",
-        "[column for column in columns if column in there]",
-        "list(columns)",
-        (RANGES,),
     ),
     Mutation(
         "promise: an answer that lacks a late tuple is not right",

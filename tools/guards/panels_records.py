@@ -27,16 +27,6 @@ MUTATIONS = (
         (f"{DAMAGED}::test_what_a_damaged_table_does_not_touch_is_shown_as_it_was_and_the_rest_names_it",),
     ),
     Mutation(
-        "late tuples of an earlier release are of the one stream that the query has",
-        "panels/late_reading.py",
-        "if len(view.query.streams) == 1 else None",
-        "if False else None",
-        (
-            "tests/unit/panels/test_earlier_releases.py::"
-            "test_late_tuples_without_their_stream_are_of_the_one_that_the_query_has",
-        ),
-    ),
-    Mutation(
         "ledger: a gap ends where the stream has committed",
         "panels/ledger.py",
         "min(high, committed)",

@@ -234,7 +234,7 @@ MUTATIONS = (
     Mutation(
         "coordinate systems: a stream's file in another system",
         "spatial_join/coordinate_systems.py",
-        "if _transformer(place, of_column, degrees) is not None:",
+        "if _transformer(where_column, of_column, degrees) is not None:",
         "if False:",
         (
             "tests/unit/spatial_join/test_coordinate_systems.py::test_a_streams_file_is_in_the_querys_system_or_refused_with_both_names",

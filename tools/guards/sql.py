@@ -26,8 +26,8 @@ MUTATIONS = (
     Mutation(
         "SQL text: a selected column that is refused has its own place",
         "sql/translate.py",
-        'places |= {("topk", "select", str(index)): position',
-        'places |= {("topk", "select"): position',
+        'position_of |= {("topk", "select", str(index)): position',
+        'position_of |= {("topk", "select"): position',
         (SQL_OUTER,),
     ),
     Mutation(

@@ -233,8 +233,8 @@ MUTATIONS = (
     Mutation(
         "correction: segments whose ranges of ids meet may hold repeats",
         "storage/log.py",
-        "mask = ~is_distinct.to_numpy() | overlap_another(*self._id_ends)",
-        "mask = ~is_distinct.to_numpy()",
+        'mask = ~self.segments["distinct_ids"].to_numpy() | overlap_another(*self._id_ends)',
+        'mask = ~self.segments["distinct_ids"].to_numpy()',
         ("tests/unit/storage/test_log.py",),
     ),
     Mutation(

@@ -132,7 +132,7 @@ MUTATIONS = (
     Mutation(
         "status: a place that is away keeps the time since when",
         "stream/status_reporter.py",
-        "(self._status.away or {}).get(part, wall_ms())",
+        "self._status.away.get(part, wall_ms())",
         "wall_ms()",
         ("tests/unit/stream/test_status_reporter.py::test_a_place_that_is_away_says_since_when",),
     ),

@@ -37,8 +37,8 @@ def _digits(values: pa.ChunkedArray) -> tuple[int, int] | None:
         texts = values.cast(pa.float64()).cast(pa.string())
     else:
         return None
-    found = pc.struct_field(pc.extract_regex(texts.drop_null(), _DIGITS), "digits").drop_null()
-    if not len(found):
+    digits = pc.struct_field(pc.extract_regex(texts.drop_null(), _DIGITS), "digits").drop_null()
+    if not len(digits):
         return None
-    least_and_most = pc.min_max(pc.binary_length(found)).as_py()
+    least_and_most = pc.min_max(pc.binary_length(digits)).as_py()
     return least_and_most["min"], least_and_most["max"]

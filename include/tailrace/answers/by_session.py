@@ -62,8 +62,8 @@ class BySession(ByWindow):
         identity = among.select(list(SESSION.columns)).take(pa.array(answer))
         missed = pa.table(dict(zip(SESSION.columns, identity.columns, strict=True)))
         code, _ = pair(row, SESSION.number(missed)[0])
-        places = np.sort(np.unique(code, return_index=True)[1])  # an answer may have several versions
-        missed, row = missed.take(pa.array(places)), row[places]
+        first = np.sort(np.unique(code, return_index=True)[1])  # an answer may have several versions
+        missed, row = missed.take(pa.array(first)), row[first]
         for name in names:
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed

@@ -36,8 +36,8 @@ class Identity:
 
     def first_rows(self, rows: Rows) -> Rows:
         """Select the first row of each answer."""
-        places = matching.first_places(*self.number(rows))
-        return rows if len(places) == rows.num_rows else rows.take(pa.array(places))
+        first = matching.first_indices(*self.number(rows))
+        return rows if len(first) == rows.num_rows else rows.take(pa.array(first))
 
     def latest(self, versions: pa.Table) -> pa.Table:
         """Select the version of each answer with the greatest as_of, including retracted ones.

@@ -10,7 +10,7 @@ from tailrace.answers.identity import Identity
 from tailrace.answers.revision import Revision
 from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
 from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import last_places, select
+from tailrace.ground.matching import last_indices, select
 
 if TYPE_CHECKING:
     from tailrace.answers.by_window import ByWindow
@@ -71,7 +71,7 @@ def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, int
         All versions of these answers. Versions of the same interval are replaced, and so are not retracted.
     """
     others = without_retracted(of_others(versions, interval))
-    earlier = others.take(pa.array(last_places(*identity.number(others))))
+    earlier = others.take(pa.array(last_indices(*identity.number(others))))
     gone = select(earlier, identity.find(earlier, answers) < 0)
     if RETRACTED not in answers.column_names:
         return with_retractions(with_stamps(identity, answers, versions), gone)

@@ -53,8 +53,8 @@ def _name_warehouse(context: typer.Context, parameter: typer.CallbackParam, valu
             if os.environ.get(_WAREHOUSE)
             else f"here; --warehouse or {_WAREHOUSE} names another"
         )
-        place = value if is_url(value) else str(Path(value).absolute())
-        screen.say_with_work(place, f"warehouse: {value}, {by}")
+        location = value if is_url(value) else str(Path(value).absolute())
+        screen.say_with_work(location, f"warehouse: {value}, {by}")
     return value
 
 

@@ -76,12 +76,12 @@ def status(
         with refused_if_missing("tailrace status"):
             _print_drivers(query, wide)
     except Refused as refused:
-        place = os.environ.get("TAILRACE_WAREHOUSE") or "warehouse"
-        if isinstance(refused, Busy | Damaged) or not has_streams(place, query):
+        warehouse = os.environ.get("TAILRACE_WAREHOUSE") or "warehouse"
+        if isinstance(refused, Busy | Damaged) or not has_streams(warehouse, query):
             raise
         why = f"{refused.problems[0].where}: {refused.problems[0].fault}"
-        screen.err.print(f"no driver host is asked ({why}); warehouse {place} says:", markup=False, soft_wrap=True)
-        print_status(place, query, wide)
+        screen.err.print(f"no driver host is asked ({why}); warehouse {warehouse} says:", markup=False, soft_wrap=True)
+        print_status(warehouse, query, wide)
 
 
 def _print_drivers(query: str | None, wide: bool) -> None:

@@ -38,8 +38,8 @@ def deploying_since(names: Iterable[str]) -> dict[str, int]:
         .group_by(DagRun.dag_id)
     )
     with create_session() as session:
-        found = session.execute(runs).all()
-    return {dags[dag]: epoch_ms(at) for dag, at in found}
+        rows = session.execute(runs).all()
+    return {dags[dag]: epoch_ms(at) for dag, at in rows}
 
 
 def epoch_ms(time: datetime) -> int:

@@ -84,14 +84,14 @@ def _read(
     """Return the runs by query, in the order of the kinds of DAGs, and those that are going on first."""
     running, over = _rows(_newest_going_on(going_on)), _rows(_newest_ended(dags, ended))
     open_logs = set(rights.readable_dags({row.dag_id for row in over if row.value is not None}, user, rights.RECORDS))
-    found: dict[str, dict[tuple[int, bool], LastRun]] = {}
+    runs_of: dict[str, dict[tuple[int, bool], LastRun]] = {}
     for row in (*running, *over):
         kind, _, name = row.dag_id.partition("_")
         is_over = row.state not in _GOING_ON
         run = _ended(kind, row, row.dag_id in open_logs) if is_over else _going_on(kind, row)
-        runs = found.setdefault(name, {})
+        runs = runs_of.setdefault(name, {})
         runs.setdefault((DAG_KINDS.index(kind), is_over), run)  # of several failed tasks the first
-    return {name: [by_kind[key] for key in sorted(by_kind)] for name, by_kind in found.items()}
+    return {name: [by_kind[key] for key in sorted(by_kind)] for name, by_kind in runs_of.items()}
 
 
 def _rows(statement: Select[Any]) -> Sequence[Row[Any]]:

@@ -237,9 +237,9 @@ def _ending(seen: Observation) -> tuple[Tone, str]:
     if reported is not None and driver is not None and driver.alive and not _is_of_process(reported, driver):
         reported = None  # of a driver before it
     if reported is not None:
-        found = _hung(seen, reported)
-        if reported.problem is not None or found is not None:
-            return "bad", f"it is to end after its batch; {reported.problem if found is None else found.why}"
+        hung = _hung(seen, reported)
+        if reported.problem is not None or hung is not None:
+            return "bad", f"it is to end after its batch; {reported.problem if hung is None else hung.why}"
     began_ms = None if driver is None else driver.started_ms
     known = (seen.drain_ms, began_ms, None if reported is None else reported.at_ms)
     waits_from_ms = max((ms for ms in known if ms is not None), default=None)

@@ -13,8 +13,8 @@ from tailrace.correction.promise_state import NOT_MEASURED, PromiseState
 from tailrace.correction.quality import Promise
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.errors import Refused
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.activity import RecentActivity, read_recent
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
@@ -112,14 +112,14 @@ class TableFacts(Shown):
             facts = _read(tables, wall_ms() - HOUR_MS, pieces)
         except Exception as error:
             facts, fault = TableFacts(), fault or _first_line(error)
-        found = {
+        fields = {
             "promise": promise,
             "is_promised": _is_promised(layout) if promise.detail == NOT_MEASURED else None,
             "damaged": tuple(pieces.damaged),
             "note": fault,
             "is_unreadable": fault is not None,
         }
-        return facts.model_copy(update=found)
+        return facts.model_copy(update=fields)
 
 
 def _is_promised(layout: Layout) -> bool | None:
@@ -180,7 +180,7 @@ def _read_since(tables: Tables, since_ms: int) -> pa.Table | None:
     has no time, and counts with the one before.
     """
     since = ds.field("ingested_ms") >= since_ms
-    return read_known(tables, "segments", _SEGMENTS, since) if tables.has("segments") else None
+    return read_or_empty(tables, "segments", _SEGMENTS, since) if tables.has("segments") else None
 
 
 def _late(tables: Tables, segments: pa.Table) -> int | None:
@@ -188,7 +188,7 @@ def _late(tables: Tables, segments: pa.Table) -> int | None:
     if not segments.num_rows:
         return 0
     batches = ds.field("batch") >= pc.min(segments["batch"]).as_py()
-    return _total(read_known(tables, "metrics", {"late": pa.int64()}, batches)["late"])
+    return _total(read_or_empty(tables, "metrics", {"late": pa.int64()}, batches)["late"])
 
 
 def _total(counts: pa.ChunkedArray) -> int | None:

@@ -26,7 +26,7 @@ from tailrace.storage.log import ORDER, Piece, Reader, with_ids
 MESSAGES = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
 """The schema of the rows sent to buckets: the bucket, "rows", and the packed rows."""
 
-Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+Addresses = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The index of a row, and the bucket that it is sent to; a row may be sent to several."""
 
 
@@ -50,12 +50,12 @@ class BucketedScan:
 
     def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
         def distinct(bucket: pa.Table) -> pa.Table:
-            parts, places = {}, {}
+            parts, addresses = {}, {}
             for side, stream in enumerate(job.streams):
                 tuples, others = _tuples(bucket, side, stream)
                 first = tuples.filter(pa.array(deduplication.counted(tuples, others)))
-                parts[f"tuples.{side}"], places[f"tuples.{side}"] = first, places_of(job, side, first)
-            return _to_buckets(parts, places, job.buckets)
+                parts[f"tuples.{side}"], addresses[f"tuples.{side}"] = first, addresses_of(job, side, first)
+            return _to_buckets(parts, addresses, job.buckets)
 
         def evaluate(bucket: pa.Table) -> pa.Table:
             content = tuple(_tuples(bucket, side, stream)[0] for side, stream in enumerate(job.streams))
@@ -88,17 +88,17 @@ class BucketedScan:
             stream = job.streams[side]
             tuples, others = stream.reader.split(piece, job.ranges, stream.columns)
             parts = {f"tuples.{side}": tuples, f"others.{side}": others}
-            places = {
+            addresses = {
                 name: (np.arange(part.num_rows), task_of(part.column("id"), job.buckets))
                 for name, part in parts.items()
             }
-            return _to_buckets(parts, places, job.buckets)
+            return _to_buckets(parts, addresses, job.buckets)
 
         pieces = [(side, piece) for side, stream in enumerate(job.streams) for piece in stream.pieces]
         return self.shuffle.run(pieces, read, *steps)
 
 
-def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
+def addresses_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Addresses:
     """Return the buckets in which tuples of an input are evaluated."""
     if not tuples.num_rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -111,11 +111,11 @@ def without_replicas(kind: Kind, answers: pa.Table) -> pa.Table:
     return kind.answers.identity.first_rows(answers) if len(kind.inputs) > 1 else answers
 
 
-def _to_buckets(parts: dict[str, pa.RecordBatch], places: dict[str, Places], buckets: int) -> pa.Table:
+def _to_buckets(parts: dict[str, pa.RecordBatch], addresses: dict[str, Addresses], buckets: int) -> pa.Table:
     """Address the rows of each part to their buckets."""
     packed = []
     for number in range(buckets):
-        rows = {name: row[bucket == number] for name, (row, bucket) in places.items()}
+        rows = {name: row[bucket == number] for name, (row, bucket) in addresses.items()}
         packed.append(wire.pack({name: part.take(pa.array(rows[name])) for name, part in parts.items()}))
     return _rows(list(range(buckets)), packed)
 

@@ -143,13 +143,13 @@ class HistoryScan:
         """
         (log,), names = self.logs, ["key", "event_time"]
         near = log.of_events(ranges)
-        reader, found = near.reader(), [pa.Table.from_batches([no_tuples(log.stream, names)])]
+        reader, parts = near.reader(), [pa.Table.from_batches([no_tuples(log.stream, names)])]
         for piece in near.pieces(ranges):
             tuples = pa.Table.from_batches([reader.split(piece, ranges, names)[0]])
             if keys is not None:
                 tuples = tuples.filter(pc.is_in(tuples["key"], keys.combine_chunks()))
-            found.append(tuples.group_by(names).aggregate([]).select(names))
-        return pa.concat_tables(found)
+            parts.append(tuples.group_by(names).aggregate([]).select(names))
+        return pa.concat_tables(parts)
 
     def _job(
         self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]

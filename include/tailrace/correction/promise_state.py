@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_log import Commit, newest_commit
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
 
 NEWEST = 10
@@ -55,7 +54,7 @@ class PromiseState:
             return PromiseState("unknown", NOT_MEASURED)
         starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
         newest = within("bucket_start", starts[0] - 1, starts[-1]) if starts else None
-        return judge(read_measured(tables, newest))
+        return judge(tables.read("quality", where=newest))
 
 
 class PromiseReader:
@@ -72,18 +71,6 @@ class PromiseReader:
         if commit is None or commit != self._commit:  # a table with a lost log is refused
             self._state, self._commit = PromiseState.read(self._layout), commit
         return self._state
-
-
-def read_measured(tables: Tables, where: Any = None) -> pa.Table:
-    """Read rows of the table `quality`, which must exist.
-
-    Columns that it lacks because an earlier release created it are null.
-    """
-    rows = tables.read("quality", where=where)
-    for field in QUALITY:
-        if field.name not in rows.schema.names:
-            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows
 
 
 def judge(quality: pa.Table) -> PromiseState:

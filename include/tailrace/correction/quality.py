@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from tailrace.answers.changed_answers import find_changed
 from tailrace.answers.versions import without_retracted
-from tailrace.correction.promise_state import read_measured
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Floats, Ints, group
@@ -97,14 +96,10 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     them.
     """
     length, tables = bucket_ms(windowed(kind).windows.slide_ms), answers.tables
-    there = tables.read("quality", ROW)
-    known, corrected = pc.max(there["bucket_start"]).as_py(), np.unique((horizons - 1) // length)
+    known = pc.max(tables.read("quality", ["bucket_start"])["bucket_start"]).as_py()
+    corrected = np.unique((horizons - 1) // length)
     if known is None and not len(corrected):
         return
-    has_outdated = isinstance(kind, MeasuredByColumn) and there["answer"].null_count > 0  # of an earlier release
-    if has_outdated:
-        outdated = there.filter(pc.is_null(there["answer"]))["bucket_start"].to_numpy() // length
-        corrected = np.union1d(corrected, outdated)
     since = int(corrected[0]) if known is None else known // length
     last = max(since, (frontier - 1) // length, *corrected[-1:].tolist())
     older = corrected[corrected < since]
@@ -120,8 +115,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         measured.append(measure(kind, select(versions, mine), length, promise))
     if measured:
-        rows = with_times(pa.concat_tables(measured), QUALITY)
-        tables.put("quality", rows, ROW, 'old."answer" IS NULL' if has_outdated else None)
+        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY), ROW)
 
 
 def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) -> pa.Table:
@@ -165,11 +159,11 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
         "missing": missing,
         "mean_k_ms": mean_k_ms,
     }
-    error_place, promised = model.identity.find(answers, errors.identity), promised_columns(kind, promise.of)
+    error_index, promised = model.identity.find(answers, errors.identity), promised_columns(kind, promise.of)
     parts = []
     for name, of_exact in errors.by_column.items():
         # `errors` has no row for a retracted answer: nothing of it is right, so its error is 1.
-        error, own = np.append(of_exact, 1.0)[error_place], promise if name in promised else Promise()
+        error, own = np.append(of_exact, 1.0)[error_index], promise if name in promised else Promise()
         answer = {"answer": pa.repeat(pa.scalar(name, pa.string()), len(bucket))}
         parts.append(pa.table(counts | answer | _errors_by_bucket(horizon_bucket, error, count + missing, own)))
     return pa.concat_tables(parts)
@@ -210,7 +204,7 @@ def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
 def _in_order(layout: Layout, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
     """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
     tables = Tables(layout)
-    rows = read_measured(tables) if tables.has("quality") else in_ms(QUALITY.empty_table())
+    rows = tables.read("quality") if tables.has("quality") else in_ms(QUALITY.empty_table())
     if answers is None:
         columns = [name for name in QUALITY.names if name != "answer"]
         return rows.sort_by("bucket_start").select(columns), columns

@@ -47,11 +47,11 @@ def in_events(query: Query, pipeline: Pipeline, logs: Sequence[Log], low: int, h
         times = np.asarray(tuples.column("event_time"))
         return (times >= low) & (times < high)
 
-    found = list[RepeatedIds | None]()
+    repeated = list[RepeatedIds | None]()
     for log in logs:
         repeats = repeated_ids(query, pipeline, log, is_wanted)
-        found += [None] if repeats is None else [each for each in repeats if each.content == OTHER]
-    return found
+        repeated += [None] if repeats is None else [each for each in repeats if each.content == OTHER]
+    return repeated
 
 
 def repeated_ids(query: Query, pipeline: Pipeline, log: Log, is_wanted: Wanted) -> list[RepeatedIds] | None:
@@ -67,12 +67,12 @@ def repeated_ids(query: Query, pipeline: Pipeline, log: Log, is_wanted: Wanted) 
     parts = [reader.read(piece, columns) for piece in pieces]
     tuples = pa.concat_batches([no_tuples(log.stream, columns), *parts])
     position, wanted = np.asarray(tuples.column("position")), is_wanted(tuples)
-    source, found = query.streams[log.stream.name].source.format, list[RepeatedIds]()
+    source, repeated = query.streams[log.stream.name].source.format, list[RepeatedIds]()
     for content, repeats in find_repeats(tuples).items():
         rows = repeats[wanted[repeats]]
         if len(rows):
-            found.append(RepeatedIds(content, len(rows), place_in(near, int(position[rows[0]]), source)))
-    return found
+            repeated.append(RepeatedIds(content, len(rows), place_in(near, int(position[rows[0]]), source)))
+    return repeated
 
 
 def _since(position: int, tuples: pa.RecordBatch) -> NDArray[np.bool_]:

@@ -118,4 +118,4 @@ def _retry_times(requests: Sequence[CorrectionRequest]) -> str:
 
 
 def _file(layout: Layout) -> Location:
-    return layout.home / "_correction" / "asked.json"
+    return layout.home / "_correction" / "requests.json"

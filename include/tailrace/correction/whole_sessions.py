@@ -27,10 +27,10 @@ def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> Affe
     reach_ms, (low, high) = affected.sessions.reach_ms, affected.event_times
     if affected.rows is None:
         some = merge_ranges(np.array([low - reach_ms]), np.array([high + reach_ms + 1]))
-        found = _joined(affected, history.keyed_times(some))
-        first, last = found.times
+        joined = _joined(affected, history.keyed_times(some))
+        first, last = joined.times
         affected = replace(
-            found.where((first < high) & (last + affected.sessions.gap_ms > low)), frontier=affected.frontier
+            joined.where((first < high) & (last + affected.sessions.gap_ms > low)), frontier=affected.frontier
         )
     whole, rest, margin_ms = affected.where(np.zeros(len(affected), bool)), affected, reach_ms
     while len(rest):

@@ -22,7 +22,7 @@ from tailrace.storage.table_files import read_commit
 Position = dict[str, int]
 """The versions of tables up to which answers were read: `id NAME` and `version NAME`, and `digest NAME` of its commit.
 
-Ids and digests are numbers. A position of an earlier release has no digest.
+Ids and digests are numbers.
 """
 
 _ABSENT = 0  # the id of a table that is not there, and the digest of a commit that its log does not have any more
@@ -110,7 +110,7 @@ class AnswerChanges:
 
     def _is_other(self, name: str, version: int) -> bool:
         """Test whether a version's commit has changed since it was read; False if a digest is unknown."""
-        digests = {self.since(f"digest {name}") or _ABSENT, self._digest(name, version)} - {_ABSENT}
+        digests = {self.since(f"digest {name}"), self._digest(name, version)} - {_ABSENT}
         return len(digests) > 1
 
     def _affected_by(self, name: str, file: Location) -> pa.Table:

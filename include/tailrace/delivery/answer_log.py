@@ -21,7 +21,7 @@ from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.answer_difference import difference
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.ground.matching import last_places, select
+from tailrace.ground.matching import last_indices, select
 from tailrace.ground.near_names import nearest
 from tailrace.ground.ranges import overlap
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
@@ -150,8 +150,8 @@ class AnswerLog:
         if mine.has(self.name):
             log = (mine.read(self.name) if part is None else self._known(mine.open(self.name), part)).cast(log.schema)
         known = log.sort_by(AS_OF)
-        known = known.take(pa.array(last_places(*_MODEL.identity.number(known))))
-        newest = _with_ids(_MODEL.identity.latest(answers.versions(part)), known).select(schema.names).cast(log.schema)
+        known = known.take(pa.array(last_indices(*_MODEL.identity.number(known))))
+        newest = _with_ids(_MODEL.identity.latest(answers.versions(part))).select(schema.names).cast(log.schema)
         if changed is not None:
             newest, known = (select(rows, _MODEL.identity.find(rows, changed) >= 0) for rows in (newest, known))
         lacking = difference(_MODEL.identity, newest, known)
@@ -202,13 +202,8 @@ class AnswerLog:
         return before
 
 
-def _with_ids(versions: pa.Table, known: pa.Table) -> pa.Table:
-    """Add the id of each answer: its window's end and its key, of which a null has none.
-
-    An answer keeps the id by which the log knows it: an earlier version wrote an empty key for a null.
-    """
+def _with_ids(versions: pa.Table) -> pa.Table:
+    """Add the id of each answer: its window's end and its key, of which a null has none."""
     end = versions["window_end"].cast(pa.string())
     ids = pc.coalesce(pc.binary_join_element_wise(end, versions["key"].cast(pa.string()), "/"), end)
-    place = pa.array(_MODEL.identity.find(versions, known))
-    place = pc.if_else(pc.less(place, 0), None, place)
-    return versions.append_column(ANSWER, pc.coalesce(known[ANSWER].take(place), ids))
+    return versions.append_column(ANSWER, ids)

@@ -25,7 +25,7 @@ from tailrace.delivery.postgres_target import PostgresTarget
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
 from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import first_places, number_rows, select
+from tailrace.ground.matching import first_indices, number_rows, select
 from tailrace.ground.times import with_times
 from tailrace.kind.protocol import Kind
 from tailrace.query.answers_section import POSTGRES
@@ -169,7 +169,7 @@ class _Delivery:
         answers = AnswerTables(self.tables, model)
         rows = answers.with_coverage(select(newest, ~newest[RETRACTED].to_numpy()))
         (number,) = number_rows([rows], model.row_identity)
-        rows = self.public.rows(rows.take(pa.array(first_places(number))))
+        rows = self.public.rows(rows.take(pa.array(first_indices(number))))
         return rows.select([*self.target.columns.types])
 
     def _pruned(self, newest: pa.Table) -> pa.Table:

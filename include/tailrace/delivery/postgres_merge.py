@@ -2,7 +2,7 @@
 
 Answers after the last one of the table are in it in no version: COPY adds their rows at once, which costs less than to
 merge them. The others come by COPY into two temporary tables. `fresh` has the rows of answers. `pruned` has the
-identity and `as_of` of answers whose other rows are deleted: retracted ones, and those of a kind whose answers have
+identity and `as_of` of answers whose other rows are deleted: retracted ones, and answers of a kind that gives each
 several rows.
 """
 

@@ -182,7 +182,7 @@ class PostgresTarget:
     def last_us(self) -> int | None:
         """Return the greatest horizon of an answer in the table, in µs; None where there is none.
 
-        A table whose key begins with another column, as one of an earlier version of tailrace, is not searched.
+        A table whose key begins with another column, as one that was made by hand may, is not searched.
         """
         horizon, key = self.columns.horizon, self._key()
         if horizon is None or key is None or key.columns[0] != horizon:

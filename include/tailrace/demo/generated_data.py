@@ -115,7 +115,7 @@ STREAMS: dict[Path, Made] = {
 """What is generated for each query: also 40 seconds of film, and an hour of taxis, the same left fleet for both."""
 
 
-def places(files: list[Path]) -> list[str]:
+def entries(files: list[Path]) -> list[str]:
     """Return where `declare` puts queries and their inputs, as paths in its `home`."""
     return [entry for file in files for entry in (f"queries/{file.name}", f"data/{file.stem}")]
 
@@ -125,13 +125,13 @@ Field = tuple[str, ...]
 
 _SERVERS: tuple[Field, ...] = (("streams", "readings", "source", "servers"), ("answers", "kafka", "servers"))
 
-GROWING = places([PAYMENTS])[-1]
+GROWING = entries([PAYMENTS])[-1]
 """The directory that receives files as long as a demonstration runs."""
 
 
-def finished_places(files: list[Path]) -> list[str]:
-    """Select the places that `declare` completes; a living stream adds to the others."""
-    return [entry for entry in places(files) if entry != GROWING]
+def finished_entries(files: list[Path]) -> list[str]:
+    """Select the entries that `declare` completes; a living stream adds to the others."""
+    return [entry for entry in entries(files) if entry != GROWING]
 
 
 def sent_files(home: Path, file: Path) -> Path:
@@ -180,8 +180,8 @@ def _with_values(text: str, values: dict[Field, str]) -> str:
     """Return the text of a query file with other values in the place of what some of its fields have there."""
     root = yaml.compose(text, yaml.SafeLoader)
     assert root is not None  # the query was loaded
-    places = [(_node(root, field), value) for field, value in values.items()]
-    for node, value in sorted(places, key=lambda entry: entry[0].start_mark.index, reverse=True):
+    nodes = [(_node(root, field), value) for field, value in values.items()]
+    for node, value in sorted(nodes, key=lambda entry: entry[0].start_mark.index, reverse=True):
         text = f"{text[: node.start_mark.index]}{json.dumps(value, ensure_ascii=False)}{text[node.end_mark.index :]}"
     return text
 

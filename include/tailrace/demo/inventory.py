@@ -17,9 +17,9 @@ Stamp = tuple[int, int]
 
 
 class Inventory:
-    """The record of the demonstrations' files in a directory, in its file `.demo`, by place, a path in the directory.
+    """The record of the demonstrations' files in a directory, in its file `.demo`, by path in the directory.
 
-    A place is a file or a directory. Each file of a directory is recorded with its stamp, so that new or changed files
+    An entry is a file or a directory. Each file of a directory is recorded with its stamp, so that new or changed files
     are recognised, except in directories that belong to the demonstration as a whole, such as a table that a driver
     writes.
 
@@ -27,8 +27,6 @@ class Inventory:
     ----------
     home : Path
         The directory.
-    whole : iterable of str
-        The places made by an earlier version, which recorded none.
 
     Raises
     ------
@@ -36,68 +34,67 @@ class Inventory:
         When the directory has contents but no record.
     """
 
-    def __init__(self, home: Path, whole: Iterable[str]) -> None:
+    def __init__(self, home: Path) -> None:
         self._home, self._file = home, home / MARK
-        self._places: dict[str, dict[str, Stamp] | None] = {}
+        self._entries: dict[str, dict[str, Stamp] | None] = {}
         if self._file.exists():
-            self._places = self._read(whole)
+            self._entries = self._read()
         elif home.exists() and any(home.iterdir()):
             raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
 
-    def _read(self, whole: Iterable[str]) -> dict[str, dict[str, Stamp] | None]:
-        text = self._file.read_text(encoding="utf-8")
+    def _read(self) -> dict[str, dict[str, Stamp] | None]:
         try:
-            places = json.loads(text) if text else dict.fromkeys(whole)
-            if any(Path(folder).is_absolute() or {"", ".", ".."} & set(folder.split("/")) for folder in places):
-                raise ValueError("a place that is not in the directory")
-            return {folder: _stamps(stamps) for folder, stamps in places.items()}
+            entries = json.loads(self._file.read_text(encoding="utf-8"))
+            if any(Path(folder).is_absolute() or {"", ".", ".."} & set(folder.split("/")) for folder in entries):
+                raise ValueError("an entry that is not in the directory")
+            return {folder: _stamps(stamps) for folder, stamps in entries.items()}
         except (ValueError, TypeError, AttributeError):
             fault = "it is no record of what a demonstration made"
             raise refuse(str(self._file), fault, "another --warehouse, or the record as it was") from None
 
-    def require_free(self, places: Iterable[str]) -> None:
-        """Refuse places with contents that no demonstration made, or that were changed since.
+    def require_free(self, entries: Iterable[str]) -> None:
+        """Refuse entries with contents that no demonstration made, or that were changed since.
 
         Raises
         ------
         Refused
-            Naming each such file, or the place itself if it is not recorded.
+            Naming each such file, or the entry itself if it is not recorded.
         """
         remedy = "a name of its own, or another --warehouse: the demonstration would write its own there"
-        files = [file for folder in places for file in self._foreign(folder)]
+        files = [file for folder in entries for file in self._foreign(folder)]
         if files:
             fault = "no demonstration made it as it is, so none removes it"
             raise Refused([Problem(str(file), fault, remedy) for file in files])
 
     def clear(self) -> list[str]:
-        """Remove the demonstrations' files; return the places that are gone. Places with other contents stay."""
-        cleared = [folder for folder in self._places if not self._foreign(folder)]
+        """Remove the demonstrations' files; return the entries that are gone. Entries with other contents stay."""
+        cleared = [folder for folder in self._entries if not self._foreign(folder)]
         for folder in cleared:
             path = self._home / folder
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-            del self._places[folder]
+            del self._entries[folder]
         self._write()
         return cleared
 
-    def begin(self, places: Iterable[str]) -> None:
-        """Record places before they are made; each belongs to the demonstration as a whole until `complete`."""
-        self._places |= dict.fromkeys(places)
+    def begin(self, entries: Iterable[str]) -> None:
+        """Record entries before they are made; each belongs to the demonstration as a whole until `complete`."""
+        self._entries |= dict.fromkeys(entries)
         self._write()
 
-    def complete(self, places: Iterable[str]) -> None:
-        """Record the files of places; later changes and additions are not ours."""
-        self._places |= {folder: dict(self._files(folder)) for folder in places}
+    def complete(self, entries: Iterable[str]) -> None:
+        """Record the files of entries; later changes and additions are not ours."""
+        self._entries |= {folder: dict(self._files(folder)) for folder in entries}
         self._write()
 
     def _foreign(self, folder: str) -> list[Path]:
-        """Return the files at a place that a demonstration did not make in this form."""
+        """Return the files of an entry that a demonstration did not make in this form."""
         path = self._home / folder
-        if folder not in self._places:
+        if folder not in self._entries:
             return [path] if path.is_symlink() or (any(path.iterdir()) if path.is_dir() else path.exists()) else []
-        stamps = self._places[folder]
+        stamps = self._entries[folder]
         return (
             [] if stamps is None else [self._home / file for file, at in self._files(folder) if stamps.get(file) != at]
         )
@@ -112,7 +109,7 @@ class Inventory:
 
     def _write(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._file, json.dumps(self._places), 0o600)
+        write_atomically(self._file, json.dumps(self._entries), 0o600)
 
 
 def _stamps(recorded: dict[str, list[int]] | None) -> dict[str, Stamp] | None:

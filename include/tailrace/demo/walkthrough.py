@@ -26,8 +26,8 @@ from tailrace.demo.generated_data import (
     METERS,
     TRADES,
     declare,
-    finished_places,
-    places,
+    entries,
+    finished_entries,
     sent_files,
 )
 from tailrace.demo.inventory import Inventory
@@ -141,14 +141,14 @@ def _demonstrate(
     copied = queries if len(queries) > 1 else []
     kafka = METERS in runners
     parts = {MAP: spatial, CLUSTER: cluster, BROKER: kafka}
-    inventory = _start_afresh(home, queries, places(copied), [folder for folder, wanted in parts.items() if wanted])
+    inventory = _start_afresh(home, queries, entries(copied), [folder for folder, wanted in parts.items() if wanted])
     echo = _Steps(2 * len(runners) + 2 + spatial + len(queries) - len(runners))
     started = ["Airflow", *(["a Spark cluster"] if cluster else []), *(["a Kafka broker"] if kafka else [])]
     echo(f"starting {', '.join(started)} and the driver host")
     with ExitStack() as running:
         topics = running.enter_context(Topics(home / BROKER)) if kafka else None  # it ends after all drivers
         files = declare(home, copied, topics.servers if topics else "") if copied else [FLIGHTS]
-        inventory.complete(finished_places(copied))
+        inventory.complete(finished_entries(copied))
         if topics:
             topics.make(load(files[copied.index(METERS)]))
         platform = EmbeddedPlatform(
@@ -245,7 +245,7 @@ def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[s
     Refused
         When `home` has contents and no record of a demonstration, or others have something where this one writes.
     """
-    inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER, BROKER])
+    inventory = Inventory(home)
     written = [*map(_tables, files), *copies, *more, ENVIRONMENT]
     inventory.require_free(written)
     airflow = EmbeddedAirflow(home / AIRFLOW, Path("dags"), {})

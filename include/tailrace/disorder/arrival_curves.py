@@ -49,10 +49,10 @@ class CoverageCurves:
     def at(self, index: Ints, age: Ints) -> tuple[Floats, Floats]:
         """Return the expected coverage, and its spread, of windows of some ages at the ticks with these indices."""
         curve = np.searchsorted(self.since, index, side="right") - 1
-        place = np.clip(np.searchsorted(AGES, age, side="right") - 1, 0, len(AGES) - 2)
-        part = np.clip((age - AGES[place]) / (AGES[place + 1] - AGES[place]), 0.0, 1.0)
+        knot = np.clip(np.searchsorted(AGES, age, side="right") - 1, 0, len(AGES) - 2)
+        part = np.clip((age - AGES[knot]) / (AGES[knot + 1] - AGES[knot]), 0.0, 1.0)
         coverage, spread = (
-            columns[curve, place] * (1 - part) + columns[curve, place + 1] * part
+            columns[curve, knot] * (1 - part) + columns[curve, knot + 1] * part
             for columns in (self.coverage, self.spread)
         )
         return coverage, spread

@@ -129,12 +129,11 @@ def _described(home: Path) -> Mapping[str, Any] | None:
         return None
     try:
         described = json.loads(file.read_text())
-        described["tag"], described["platform"]
+        described["tag"], described["platform"], described["home"]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise _damaged(home, str(error)) from None
     assert isinstance(described, dict)
-    is_own = resolved(described.get("home", home)) == resolved(home)  # earlier versions did not record the home
-    return described if is_own else None
+    return described if resolved(described["home"]) == resolved(home) else None
 
 
 def _damaged(home: Path, fault: str) -> Damaged:

@@ -131,7 +131,6 @@ _STATES = {
     "waiting": "waiting: its source has nothing new that can be read",
     "interrupted": "interrupted: Ctrl-C or a signal ended it",
     "failed": "failed: its log says why",
-    "stopped": "stopped: it was interrupted, or it failed",
     "held": "held: it reads nothing until a place has its answers",
     "quiet": "quiet: nothing came for so long that open windows were closed",
 }

@@ -24,10 +24,7 @@ def resolved(home: Location | str) -> str:
 
 
 def deployed_program(host: DriverHost, home: Location) -> str | None:
-    """Return the name of the program whose command has this home, however it is written; None without one.
-
-    Programs of earlier versions, named by the query alone, are also found by their home.
-    """
+    """Return the name of the program whose command has this home, however it is written; None without one."""
     wanted = resolved(home)
     return next((name for name, text in host.homes(home.name).items() if resolved(text) == wanted), None)
 

@@ -48,14 +48,14 @@ class Expression:
 
         from tailrace.expressions.parse import parse_tree
 
-        found = []
+        pairs = []
         orders = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.Between, exp.In)
         for node in parse_tree(self.text).find_all(*orders, bfs=False):
             operands = [each for each in node.iter_expressions() if isinstance(each, exp.Column | exp.Literal)]
             columns = [each.name for each in operands if isinstance(each, exp.Column) and len(each.parts) == 1]
             texts = [each.name for each in operands if isinstance(each, exp.Literal) and each.args.get("is_string")]
-            found.append((columns, texts))
-        return found
+            pairs.append((columns, texts))
+        return pairs
 
     def position_of(self, column: str) -> Position:
         """Return the position in its text at which it first reads a column."""

@@ -149,5 +149,5 @@ def _shift(plan: Plan, zone: str, parts: Term) -> Term:
 
 def _after_sign(zone: str, *patterns: str) -> str:
     """Return the SQL of the number that one of the patterns finds after a zone's sign, else 0."""
-    found = ", ".join(f"NULLIF(regexp_extract({zone}, '[+-]{pattern}', 1), '')" for pattern in patterns)
-    return f"CAST(COALESCE({found}, '0') AS BIGINT)"
+    offsets = ", ".join(f"NULLIF(regexp_extract({zone}, '[+-]{pattern}', 1), '')" for pattern in patterns)
+    return f"CAST(COALESCE({offsets}, '0') AS BIGINT)"

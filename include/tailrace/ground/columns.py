@@ -148,8 +148,8 @@ def single_batch(table: pa.Table) -> pa.RecordBatch:
 
 def without_nan(rows: pa.Table) -> pa.Table:
     """Write null for values that are not numbers, such as the sum of values beyond all doubles."""
-    for place, field in enumerate(rows.schema):
+    for index, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):
-            column = rows.column(place)
-            rows = rows.set_column(place, field.name, pc.if_else(pc.is_nan(column), None, column))
+            column = rows.column(index)
+            rows = rows.set_column(index, field.name, pc.if_else(pc.is_nan(column), None, column))
     return rows

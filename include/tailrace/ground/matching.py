@@ -45,19 +45,19 @@ def _comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 
 def find(number: Ints, others: Ints) -> Ints:
     """Return the position of each number's first occurrence among `others`, −1 if it has none; shape (n,)."""
-    places = np.full(1 + max(number.max(initial=-1), others.max(initial=-1)), -1)
-    places[others[::-1]] = np.arange(len(others))[::-1]  # of equal indices the last assignment stays
-    return np.asarray(places[number])
+    indices = np.full(1 + max(number.max(initial=-1), others.max(initial=-1)), -1)
+    indices[others[::-1]] = np.arange(len(others))[::-1]  # of equal indices the last assignment stays
+    return np.asarray(indices[number])
 
 
-def first_places(number: Ints) -> Ints:
+def first_indices(number: Ints) -> Ints:
     """Return the positions at which a number occurs for the first time, ascending."""
     return np.flatnonzero(find(number, number) == np.arange(len(number)))
 
 
-def last_places(number: Ints) -> Ints:
+def last_indices(number: Ints) -> Ints:
     """Return the positions at which a number occurs for the last time, ascending."""
-    return (len(number) - 1 - first_places(number[::-1]))[::-1]
+    return (len(number) - 1 - first_indices(number[::-1]))[::-1]
 
 
 def select(rows: Rows, mask: NDArray[np.bool_]) -> Rows:

@@ -76,9 +76,9 @@ def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[SessionRuns
     is_replayed[runs.run[astray[~is_alone]]] = True
     rows = np.flatnonzero(is_replayed[runs.run])
     code, _ = pair(runs.run[rows], pair(arrivals.tick[rows], arrivals.first[rows])[0])
-    _, place, of = np.unique(code, return_index=True, return_inverse=True)
-    distinct = arrivals.take(rows[place])  # an open session has a row or a few, and tuples may share tick and time
-    session, first, last, late = _replayed(sessions, runs.run[rows[place]], distinct)
+    _, first_row, of = np.unique(code, return_index=True, return_inverse=True)
+    distinct = arrivals.take(rows[first_row])  # an open session has a row or a few, and tuples may share tick and time
+    session, first, last, late = _replayed(sessions, runs.run[rows[first_row]], distinct)
     number[rows] = np.where(session < 0, -1, len(runs.key) + session)[of]
     is_late[rows] = late[of]
     key, first, last = np.append(runs.key, distinct.key), np.append(runs.first, first), np.append(runs.last, last)
@@ -130,10 +130,10 @@ def _replayed(sessions: Sessions, run: Ints, arrivals: Arrivals) -> tuple[Ints, 
                     session[other] = each
             for ended in opened.close(frontier):  # before the tick: no session
                 session[ended] = -1
-    found = np.array(session, np.int64)
-    while (found != found[found]).any():  # each pass doubles how many joins it follows
-        found = found[found]
-    return found[:-1], np.array(first, np.int64), np.array(last, np.int64), np.array(is_late, bool)
+    final = np.array(session, np.int64)
+    while (final != final[final]).any():  # each pass doubles how many joins it follows
+        final = final[final]
+    return final[:-1], np.array(first, np.int64), np.array(last, np.int64), np.array(is_late, bool)
 
 
 class _OpenSessions:

@@ -93,7 +93,7 @@ class AlertWatch:
 
     def _observe_places(self, reported: Status, after_ms: int) -> None:
         """Observe whether a place takes no answers, which is over once each has taken some from the same driver."""
-        if reported.state in OVER or reported.away is None:
+        if reported.state in OVER:
             return
         if not reported.away:
             self._echo("place_away", False, "every place takes answers")

@@ -24,8 +24,6 @@ ADD_COMMAND = (
 class DriverHostHook(BaseHook):
     """Returns the driver host of a connection, and tests the connection.
 
-    Connections of type `http`, made for earlier versions, have the same fields and still work.
-
     Parameters
     ----------
     conn_id : str

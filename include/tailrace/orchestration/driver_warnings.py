@@ -28,8 +28,8 @@ class DriverWarnings:
 
     Parameters
     ----------
-    file : Path or None
-        The query file; None in a watch begun by an earlier version.
+    file : Path
+        The query file.
     hang_after_s, patience_s : float
         How long the driver may be silent before it is replaced, and its host unreachable before the watch fails, in s.
 
@@ -39,9 +39,7 @@ class DriverWarnings:
         A line about the promise, empty while it is unknown.
     """
 
-    def __init__(
-        self, layout: Layout, file: Path | None, hang_after_s: float = 60.0, patience_s: float = 1800.0
-    ) -> None:
+    def __init__(self, layout: Layout, file: Path, hang_after_s: float = 60.0, patience_s: float = 1800.0) -> None:
         self._layout, self._file, self._patience_s = layout, file, patience_s
         self._conditions, self._stalls = Conditions(), Stalls(hang_after_s)
         self._pid: int | None = None
@@ -111,7 +109,7 @@ class DriverWarnings:
 
     def _edited(self) -> dict[str, str]:
         try:
-            edit = None if self._file is None else edits.warning(self._layout, self._file)
+            edit = edits.warning(self._layout, self._file)
         except Exception as error:  # a disk may be unavailable; the watch continues
             edit = f"{self._layout.home.name}: what its driver was deployed with can't be read: {error}"
         return {} if edit is None else {edit: edit}

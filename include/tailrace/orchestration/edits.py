@@ -18,7 +18,7 @@ _SHOWN = 5
 def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
     """Return the settings of a query file, and options, that differ from the driver's deployed ones.
 
-    There are none without a record, such as for a driver deployed by an earlier version.
+    There are none without a record of what was deployed.
     """
     before = DeployedQuery.read(layout)
     if before is None or before == now:

@@ -19,13 +19,13 @@ class HealthLog:
 
     Parameters
     ----------
-    file : Path or None
-        The query file; None in a watch begun by an earlier version.
+    file : Path
+        The query file.
     hang_after_s, patience_s : float
         How long the driver may be silent before it is replaced, and its host unreachable before the watch fails, in s.
     """
 
-    def __init__(self, layout: Layout, file: Path | None, hang_after_s: float, patience_s: float) -> None:
+    def __init__(self, layout: Layout, file: Path, hang_after_s: float, patience_s: float) -> None:
         self._warnings = DriverWarnings(layout, file, hang_after_s, patience_s)
         self._summary: tuple[object, ...] | None = None
         self._facts: list[str] = []

@@ -80,7 +80,7 @@ class PublishOperator(StreamOperator):
 def last_extra(events: Iterable[Any], query: str) -> dict[str, Any]:
     """Return the `extra` of the newest event that this operator made for a query, of events newest first; or empty.
 
-    Several queries may send their answers to one topic. Events of earlier releases have no `query`.
+    Several queries may send their answers to one topic.
     """
     extras = (event.extra for event in events if event.extra and "total_rows" in event.extra)
-    return next((extra for extra in extras if extra.get("query", query) == query), {})
+    return next((extra for extra in extras if extra.get("query") == query), {})

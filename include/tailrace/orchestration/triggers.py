@@ -45,8 +45,8 @@ class DriverTrigger(BaseTrigger):
         Interval between two polls, in s.
     hang_after_s, patience_s : float
         How long the driver may be silent, and its host unreachable, in s.
-    file : str, optional
-        The file that declares the query, for its alerts; empty in a watch begun by an earlier version.
+    file : str
+        The file that declares the query, for its alerts.
     """
 
     def __init__(
@@ -57,11 +57,10 @@ class DriverTrigger(BaseTrigger):
         poll_s: float,
         hang_after_s: float,
         patience_s: float,
-        file: str = "",
+        file: str,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.file = file
-        self.query, self.warehouse, self.deployment = query, warehouse, deployment
+        self.query, self.warehouse, self.deployment, self.file = query, warehouse, deployment, file
         self.poll_s, self.hang_after_s, self.patience_s = poll_s, hang_after_s, patience_s
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -74,8 +73,7 @@ class DriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
-        file = Path(self.file) if self.file else None
-        health = HealthLog(self.layout, file, self.hang_after_s, self.patience_s)
+        health = HealthLog(self.layout, Path(self.file), self.hang_after_s, self.patience_s)
         alerts = await asyncio.to_thread(self._alert_watch)
         metrics = await asyncio.to_thread(DriverMetrics, self.query, self.log.info)
         while True:
@@ -99,7 +97,7 @@ class DriverTrigger(BaseTrigger):
     def _alert_watch(self) -> AlertWatch | None:
         """Return the watch over the conditions of alerts; None where the query's file can't be read."""
         try:
-            return AlertWatch(Path(self.file), self.layout, self.log.info) if self.file else None
+            return AlertWatch(Path(self.file), self.layout, self.log.info)
         except Exception as error:
             self.log.info("nobody is notified of alerts, their declaration can't be read: %s", error)
             return None

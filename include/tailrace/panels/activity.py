@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import POINTS, How, downsample
@@ -78,8 +78,8 @@ class ActivitySeries(RecentActivity):
     memory: list[int | None]
 
 
-What = Literal["began", "ended", "interrupted", "failed", "stopped", "died", "problem"]
-_DEATHS = ("died", "failed", "stopped")
+What = Literal["began", "ended", "interrupted", "failed", "died", "problem"]
+_DEATHS = ("died", "failed")
 
 
 class ActivityEvent(Shown):
@@ -92,8 +92,8 @@ class ActivityEvent(Shown):
     until : int or None
         The end of a problem; null where it is not over, or for other events.
     what : str
-        `began`; `ended` (as requested, or at the end of its source), `interrupted`, `failed`, `stopped` (one of both,
-        in an earlier release) or `died` (without a report); `problem`.
+        `began`; `ended` (as requested, or at the end of its source), `interrupted`, `failed` or `died` (without a
+        report); `problem`.
     text : str or None
         The state in which a driver ended, or the problem.
     """
@@ -166,7 +166,7 @@ def read_recent(tables: Tables, now_ms: int) -> RecentActivity | None:
 
 def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:
     """Read the observations in (low, high], ms, in order of time."""
-    rows = read_known(tables, "activity", _INTS, within("made_at", low, high))
+    rows = read_or_empty(tables, "activity", _INTS, within("made_at", low, high))
     observed: list[dict[str, Any]] = rows.sort_by("made_at").to_pylist()
     return observed
 
@@ -177,9 +177,9 @@ def series_of(observed: list[dict[str, Any]], points: int = POINTS) -> ActivityS
     series = downsample(pa.Table.from_pylist(rows, pa.schema(_TYPES.items())), "at", _SERIES, points)
     gaps = [later - at for at, later in pairwise(series["at"])]
     longest = max(_APART_MS, 1.5 * median(gaps)) if gaps else 0
-    for place in reversed([place for place, gap in enumerate(gaps, 1) if gap > longest]):
+    for index in reversed([index for index, gap in enumerate(gaps, 1) if gap > longest]):
         for name, values in series.items():
-            values.insert(place, series["at"][place - 1] + 1 if name == "at" else None)
+            values.insert(index, series["at"][index - 1] + 1 if name == "at" else None)
     return ActivitySeries(**series)
 
 
@@ -205,8 +205,8 @@ def events_of(observed: list[dict[str, Any]], has_gone: bool = False) -> list[Ac
     events = list[ActivityEvent]()
     by_driver = sorted(observed, key=lambda row: (row["started_at"], row["made_at"]))
     drivers = [list(rows) for _, rows in groupby(by_driver, key=lambda row: row["started_at"])]
-    for place, rows in enumerate(drivers, 1):
-        events += _of_driver(rows, has_gone or place < len(drivers))
+    for number, rows in enumerate(drivers, 1):
+        events += _of_driver(rows, has_gone or number < len(drivers))
     return events
 
 

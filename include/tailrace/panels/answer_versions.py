@@ -97,7 +97,7 @@ class SideBySide:
         The existing rows.
     in_force : Table
         A row of the version in force for each of the n rows; also of a retraction.
-    streamed_place, latest_place : ndarray, shape (n,)
+    streamed_index, latest_index : ndarray, shape (n,)
         The index of each row in either table; −1 where the stream did not write it, or the latest version lacks it.
     is_changed : ndarray, shape (n,)
         Whether the two differ, or one is missing.
@@ -108,8 +108,8 @@ class SideBySide:
     streamed: pa.Table
     latest: pa.Table
     in_force: pa.Table
-    streamed_place: Ints
-    latest_place: Ints
+    streamed_index: Ints
+    latest_index: Ints
     is_changed: Mask
     missing: Ints
 
@@ -123,26 +123,26 @@ class SideBySide:
         streamed, in_force = (model.identity.latest(each) for each in (streamed_versions(versions), versions))
         latest = without_retracted(in_force)
         number = np.concatenate(matching.number_rows([streamed, latest], model.row_identity))
-        index = matching.first_places(number)
+        index = matching.first_indices(number)
         numbers = number[: streamed.num_rows], number[streamed.num_rows :]
-        streamed_place, latest_place = (matching.find(number[index], each) for each in numbers)
-        both = (streamed_place >= 0) & (latest_place >= 0)
+        streamed_index, latest_index = (matching.find(number[index], each) for each in numbers)
+        both = (streamed_index >= 0) & (latest_index >= 0)
         is_changed = ~both
-        pairs = streamed.take(pa.array(streamed_place[both])), latest.take(pa.array(latest_place[both]))
+        pairs = streamed.take(pa.array(streamed_index[both])), latest.take(pa.array(latest_index[both]))
         is_changed[both] = differ(*pairs, values)
         rows = pa.concat_tables([each.select(model.identity.columns) for each in (streamed, latest)])
         rows = rows.take(pa.array(index))
         in_force = in_force.take(pa.array(model.identity.find(rows, in_force)))
         of_row = missing[model.identity.find(rows, versions)]
-        return SideBySide(streamed, latest, in_force, streamed_place, latest_place, is_changed, of_row)
+        return SideBySide(streamed, latest, in_force, streamed_index, latest_index, is_changed, of_row)
 
     def take(self, rows: Ints) -> SideBySide:
         """Return some of the rows, in this order."""
         return replace(
             self,
             in_force=self.in_force.take(pa.array(rows)),
-            streamed_place=self.streamed_place[rows],
-            latest_place=self.latest_place[rows],
+            streamed_index=self.streamed_index[rows],
+            latest_index=self.latest_index[rows],
             is_changed=self.is_changed[rows],
             missing=self.missing[rows],
         )
@@ -150,14 +150,14 @@ class SideBySide:
     def given(self, columns: Sequence[str]) -> pa.Table:
         """Return columns of each row as streamed, which never change, or else from the latest version."""
         both = pa.concat_tables([each.select(columns) for each in (self.streamed, self.latest)])
-        is_streamed = self.streamed_place >= 0
-        index = np.where(is_streamed, self.streamed_place, self.streamed.num_rows + self.latest_place)
+        is_streamed = self.streamed_index >= 0
+        index = np.where(is_streamed, self.streamed_index, self.streamed.num_rows + self.latest_index)
         return both.take(pa.array(index))
 
     def sides(self) -> tuple[pa.Table, pa.Table]:
         """Return n rows as streamed, and n rows of the latest versions; null where one is missing."""
-        streamed = self.streamed.take(pa.array(self.streamed_place, mask=self.streamed_place < 0))
-        return streamed, self.latest.take(pa.array(self.latest_place, mask=self.latest_place < 0))
+        streamed = self.streamed.take(pa.array(self.streamed_index, mask=self.streamed_index < 0))
+        return streamed, self.latest.take(pa.array(self.latest_index, mask=self.latest_index < 0))
 
     def coverage(self) -> list[float | None]:
         """Return the share of the tuples so far that each row's latest version includes."""

@@ -173,8 +173,8 @@ def _rows(
     rows = [
         AnswerRow(
             id=str(AnswerId.from_identity(identity)),
-            streamed=None if sides.streamed_place[row] < 0 else streamed[row],
-            latest=None if sides.latest_place[row] < 0 else latest[row],
+            streamed=None if sides.streamed_index[row] < 0 else streamed[row],
+            latest=None if sides.latest_index[row] < 0 else latest[row],
             is_changed=bool(sides.is_changed[row]),
             coverage=coverage[row] if knows_missing else None,
             **{name: values[row] for name, values in stamps.items()},

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.ground.fields import field_error
-from tailrace.panels.known_columns import read_known
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.panel import PanelAnswer, PanelRequest
 from tailrace.storage.tables import Tables, within
 
@@ -67,9 +67,6 @@ def greatest_ms(tables: Tables, name: str, column: str) -> int | None:
 
 
 def read_metrics(tables: Tables, columns: Sequence[str], ends: tuple[int, int] | None = None) -> pa.Table:
-    """Read columns of the table `metrics` of the batches that committed up to a time in a range.
-
-    Columns that the table lacks because an earlier release created it are null. Without a range all batches are read.
-    """
+    """Read columns of the table `metrics` of the batches that committed up to a time in a range, by default of all."""
     types = {name: pa.float64() if name in _FRACTIONS else pa.int64() for name in columns}
-    return read_known(tables, "metrics", types, ends and within("committed", *ends))
+    return read_or_empty(tables, "metrics", types, ends and within("committed", *ends))

@@ -10,9 +10,9 @@ import pyarrow.dataset as ds
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Damaged, Refused
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.delays import DelayQuantiles, read_delays
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
@@ -120,11 +120,11 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
 
 def _k_of(tables: Tables, rows: pa.Table) -> tuple[int | None, int]:
     """Return K after the newest of some batches in a row, and how many have another K than the batch before."""
-    batch, place = np.unique(rows["batch"].to_numpy(), return_index=True)  # all tasks have the same K
-    of_batch = rows["k_ms"].take(pa.array(place)).to_pylist()
+    batch, first = np.unique(rows["batch"].to_numpy(), return_index=True)  # all tasks have the same K
+    of_batch = rows["k_ms"].take(pa.array(first)).to_pylist()
     if not of_batch:
         return None, 0
-    before = read_known(tables, "metrics", {"k_ms": pa.int64()}, ds.field("batch") == int(batch[0]) - 1)["k_ms"]
+    before = read_or_empty(tables, "metrics", {"k_ms": pa.int64()}, ds.field("batch") == int(batch[0]) - 1)["k_ms"]
     known = [k for k in (*before.to_pylist()[:1], *of_batch) if k is not None]
     return of_batch[-1], sum(k != other for k, other in pairwise(known))
 

@@ -23,4 +23,4 @@ def read(view: QueryView, request: KindRequest) -> KindAnswer:
     return READERS[view.query.kind](view, request)
 
 
-PANEL = Panel("kind", KindRequest, read, _TABLES, ("_stream/deployed.json", "_stream/origin.json"))
+PANEL = Panel("kind", KindRequest, read, _TABLES, ("_stream/deployed.json", "_stream/manifest.json"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,18 +30,6 @@ _MOST_ROWS = 3_000_000  # rows of history that are read to find tuples
 
 class TooManyRows(Exception):
     """Raised where tuples are among more rows than somebody waits for."""
-
-
-def read_late(view: QueryView, names: Sequence[str], where: Any) -> pa.Table:
-    """Read columns of the table `late`, which lacks `stream` if an earlier release wrote it.
-
-    Then `stream` is known for a query with one stream, and otherwise null.
-    """
-    if "stream" in view.tables.schema("late").names:
-        return view.tables.read("late", names, where)
-    late = view.tables.read("late", [name for name in names if name != "stream"], where)
-    stream = next(iter(view.query.streams)) if len(view.query.streams) == 1 else None
-    return late.append_column("stream", pa.repeat(pa.scalar(stream, pa.string()), late.num_rows))
 
 
 def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ranges) -> pa.Table:

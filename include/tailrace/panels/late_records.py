@@ -11,7 +11,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ranges
 from tailrace.kind.protocol import windowed
-from tailrace.panels.late_reading import OF_ROW, TooManyRows, read_late, tuples_of
+from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.query_view import QueryView
 from tailrace.query.query import Query
 from tailrace.sources.record_place import places_of
@@ -43,14 +43,14 @@ def late_records(view: QueryView, limit: int | None) -> pa.Table:
         return _NOTHING
     query = view.query.fixed_by(manifest.structure)
     is_pane = "pane_start" in view.tables.schema("late").names
-    late = read_late(view, (*OF_ROW, *(("key", "pane_start") if is_pane else ("id", "event_time"))), None)
+    late = view.tables.read("late", (*OF_ROW, *(("key", "pane_start") if is_pane else ("id", "event_time"))))
     late = late.sort_by([(name, "ascending") for name in ("arrived", "tick")])
     if limit is not None:
         tuples = late["tuples"].to_numpy()
         late = select(late, np.cumsum(tuples) - tuples < limit)
     parts = []
     for reader in Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers:
-        mine = select(late, pc.fill_null(pc.equal(late["stream"], reader.name), False).to_numpy())
+        mine = select(late, pc.equal(late["stream"], reader.name).to_numpy())
         if mine.num_rows:
             try:
                 parts.append(tuples_of(view, reader, mine, _ranges(view, mine)))

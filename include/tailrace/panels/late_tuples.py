@@ -18,7 +18,7 @@ from tailrace.ground.errors import SourceChanged
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.times import TIMES
-from tailrace.panels.late_reading import OF_ROW, TooManyRows, read_late, tuples_of
+from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.tables import within
@@ -96,8 +96,6 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
         return LateTuples(rows, _NOTHING, f"{problem.where}: {problem.fault}")
     except TooManyRows:
         return LateTuples(rows, _NOTHING, "too many tuples lie near it in history to look for them here")
-    if not parts:
-        return LateTuples(rows, _NOTHING, "an earlier release wrote the table late, without the stream of each tuple")
     tuples = pa.concat_tables(parts, promote_options="default")
     return LateTuples(rows, tuples.sort_by([("arrival_time", "ascending"), ("position", "ascending")]))
 
@@ -110,7 +108,7 @@ def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
     where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1)
     if not isinstance(model, BySession):  # a session may also lack the tuples that one which it holds touches
         where &= within("frontier", end - 1, AFTER_ALL)
-    late = read_late(view, (*names, "key", "frontier"), where)
+    late = view.tables.read("late", (*names, "key", "frontier"), where)
     missed = model.explode_late(late, *names, among=answer)
     return select(missed, model.identity.find(missed, answer) >= 0).select([*names, "key"])
 
@@ -120,7 +118,7 @@ def _late_of_pair(view: QueryView, answer: pa.Table) -> pa.Table:
     row = answer.to_pylist()[0]
     times = [row[f"{side}_time"] for side in SIDES]
     names, near = (*OF_ROW, "id", "event_time"), (within("event_time", time - 1, time) for time in times)
-    late = read_late(view, (*names, "frontier"), reduce(or_, near))
+    late = view.tables.read("late", (*names, "frontier"), reduce(or_, near))
     if "window_end" in row:
         late = late.filter(pc.greater_equal(late["frontier"], row["window_end"]))
     ids = late["id"].cast(pa.string())

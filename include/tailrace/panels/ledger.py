@@ -13,8 +13,8 @@ from tailrace.correction.intervals import Interval, corrected_intervals, uncover
 from tailrace.correction.uncorrected import count_late
 from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain
@@ -49,7 +49,7 @@ class LedgerRun(Shown):
     started_at : int
         Wall-clock time at which a correction began, or a calibration proposed.
     late, answers, changed, retracted, repeats, overflowed, where_failed : int or None
-        The counts of a correction, see `CorrectionReport`; null where an earlier release did not count.
+        The counts of a correction, see `CorrectionReport`.
     where_failure : str or None
         The reason of a pair for which the condition of a join failed.
     lookups : str or None
@@ -95,15 +95,15 @@ class Gap(Shown):
 
 
 class Totals(Shown):
-    """Totals of all corrections in the range: their number, late tuples, answers and retractions.
+    """Totals of all corrections in the range: their number, late tuples, answers, changed ones and retractions.
 
-    What several of them cover counts in each. `changed` is null where an earlier release did not count what changed.
+    What several of them cover counts in each.
     """
 
     corrections: int
     late: int
     answers: int
-    changed: int | None
+    changed: int
     retracted: int
 
 
@@ -155,14 +155,12 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
 
 
 def _totals(corrections: pa.Table) -> Totals:
-    sums = {name: pc.sum(corrections[name]).as_py() or 0 for name in ("late", "answers", "retracted")}
-    changed = corrections["changed"]
-    total = None if changed.null_count else pc.sum(changed, min_count=0).as_py()
-    return Totals(corrections=corrections.num_rows, changed=total, **sums)
+    sums = {name: pc.sum(corrections[name]).as_py() or 0 for name in ("late", "answers", "changed", "retracted")}
+    return Totals(corrections=corrections.num_rows, **sums)
 
 
 def _corrections(tables: Tables) -> pa.Table:
-    return _as_corrections(read_known(tables, "correction_runs", _CORRECTIONS))
+    return _as_corrections(read_or_empty(tables, "correction_runs", _CORRECTIONS))
 
 
 def _as_corrections(rows: pa.Table) -> pa.Table:
@@ -170,7 +168,7 @@ def _as_corrections(rows: pa.Table) -> pa.Table:
 
 
 def _calibrations(tables: Tables) -> pa.Table:
-    return _as_calibrations(read_known(tables, "proposals", _CALIBRATIONS))
+    return _as_calibrations(read_or_empty(tables, "proposals", _CALIBRATIONS))
 
 
 def _as_calibrations(rows: pa.Table) -> pa.Table:

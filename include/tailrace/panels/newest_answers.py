@@ -182,7 +182,7 @@ def _newest(model: AnswerModel, rows: pa.Table, count: int) -> pa.Table:
         if taken < rows.num_rows:
             some = rows.take(pc.select_k_unstable(rows, taken, sort_keys=_order(model)))
         (number,) = matching.number_rows([some], [*model.identity.determining, HORIZON])
-        answers = some.take(pa.array(matching.first_places(number)))
+        answers = some.take(pa.array(matching.first_indices(number)))
         if answers.num_rows >= count or some is rows:
             return answers
         taken *= 2

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.correction.promise_state import PromiseState, read_measured
+from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.quality import Promise, bucket_ms
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
@@ -91,8 +91,7 @@ class AnswerQuality(Shown):
 class Coverage(Shown):
     """λ over all windows closed by an arrival time, the least of a point, and λ_thr if the policy has one.
 
-    `threshold` is the greatest of a point; None for batches of a release that did not record it. `threshold_now` is the
-    newest.
+    `threshold` is the greatest of a point. `threshold_now` is the newest.
     """
 
     at: list[int]
@@ -138,7 +137,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
         notes.append(NEVER_LATE)
     elif ends is not None:
         near, measured = within("bucket_start", *ends), QUALITY.empty_table()
-        rows = pieces.read("answers right", lambda: read_measured(view.tables, near), measured)
+        rows = pieces.read("answers right", lambda: view.tables.read("quality", where=near), measured)
         answers = _by_answer(view, rows)
         if rows.num_rows:
             right, unknown = pieces.read("right", lambda: read_right(view, rows), (None, None))

@@ -167,12 +167,12 @@ def _records(files: RejectedFiles, rejects: RejectsByReason, request: Quarantine
         rows = file.between(columns, max(stop - left, 0), stop, is_asked)
         left -= rows.num_rows
         texts = {name: texts_of(rows[name]) for name in columns if name != "arrival_time"}
-        places = places_of([position or "" for position in texts.pop("position")])
-        for values in zip(rows["arrival_time"].to_pylist(), places, *texts.values(), strict=True):
-            arrival_time, place, stream, reason, record = values
+        positions = places_of([position or "" for position in texts.pop("position")])
+        for values in zip(rows["arrival_time"].to_pylist(), positions, *texts.values(), strict=True):
+            arrival_time, position, stream, reason, record = values
             yield RejectedRecord(
                 stream=stream or "",
-                position=place,
+                position=position,
                 arrival_time=arrival_time,
                 reason=reason or "",
                 record=record,

@@ -41,13 +41,10 @@ class RejectedFile:
     size: int
 
     def batches(self, columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
-        """Yield some rows at a time; a column that an earlier release did not write is null."""
+        """Yield some rows at a time."""
         with naming_what_is_lost(self.layout, "quarantine"):
-            there = set(self.fragment.physical_schema.names)
-            for batch in self.fragment.to_batches(columns=[*there & set(columns)], batch_size=at_once):
-                rows = in_ms(pa.Table.from_batches([batch]))
-                none = {name: pa.nulls(rows.num_rows, pa.string()) for name in columns if name not in there}
-                yield pa.table({name: none[name] if name in none else rows[name] for name in columns})
+            for batch in self.fragment.to_batches(columns=[*columns], batch_size=at_once):
+                yield in_ms(pa.Table.from_batches([batch]))
 
     def count(self, is_asked: IsAsked | None) -> int:
         """Count the rows with a requested reason; all are where no reason is requested."""

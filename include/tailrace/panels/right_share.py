@@ -52,7 +52,7 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     counts = has_stream | (rows_of_latest > 0)  # others were added by one correction and retracted by another
 
     (version,) = matching.number_rows([versions], [*model.identity.determining, "as_of", "corrected", "interval"])
-    position = matching.first_places(version)
+    position = matching.first_indices(version)
     index = matching.find(version, version[position])
     is_row = ~versions[RETRACTED].to_numpy()
     is_same = _is_latest(model, versions, latest, values)

@@ -149,5 +149,5 @@ def _note(view: QueryView, deployed: DeployedQuery | None, answer: SettingsAnswe
 
 
 PANEL = Panel(
-    "settings", SettingsRequest, read, ("facts", "segments"), ("_stream/deployed.json", "_stream/origin.json")
+    "settings", SettingsRequest, read, ("facts", "segments"), ("_stream/deployed.json", "_stream/manifest.json")
 )

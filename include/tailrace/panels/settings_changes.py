@@ -53,8 +53,8 @@ def read_changes(tables: Tables, tick_ms: int, since: int) -> list[Change]:
     rows = rows.sort_by([("version", "ascending"), ("from_tick", "ascending")])
     arrivals = _arrivals(tables, rows["from_tick"].to_numpy(), tick_ms)
     versions = rows["version"].to_pylist()
-    is_new = [place == 0 or versions[place - 1] != version for place, version in enumerate(versions)]
-    in_force = [place for place, at in enumerate(arrivals) if is_new[place] and (at is None or at <= since)]
+    is_new = [index == 0 or versions[index - 1] != version for index, version in enumerate(versions)]
+    in_force = [index for index, at in enumerate(arrivals) if is_new[index] and (at is None or at <= since)]
     first = max(in_force, default=0)
     values = [json.loads(value) for value in rows["value"].slice(max(first - 1, 0)).to_pylist()]
     course = pairwise(values if first else [None, *values])

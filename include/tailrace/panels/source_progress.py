@@ -96,15 +96,15 @@ def partitions_of(stream: StreamProgress, query: Query, tick_ms: int, ends: tupl
 
 def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> list[FileProgress]:
     """Return the newest files of a stream with rows that arrived in a range (from, to], the newest first."""
-    segments, places = stream.segments, _places(stream, ends)
-    names, index = encode(segments.path.take(pa.array(places)))
+    segments, in_range = stream.segments, _indices_within(stream, ends)
+    names, index = encode(segments.path.take(pa.array(in_range)))
     newest = np.full(len(names), -1)
     np.maximum.at(newest, index, np.arange(len(index)))
     first, last = np.full(len(names), AFTER_ALL), np.full(len(names), BEFORE_ALL)
-    np.minimum.at(first, index, segments.first[places])
-    np.maximum.at(last, index, segments.last[places])
-    rows, accepted = (np.bincount(index, each[places], len(names)) for each in (segments.rows, segments.accepted))
-    late = None if stream.late is None else np.bincount(index, stream.late[places], len(names))
+    np.minimum.at(first, index, segments.first[in_range])
+    np.maximum.at(last, index, segments.last[in_range])
+    rows, accepted = (np.bincount(index, each[in_range], len(names)) for each in (segments.rows, segments.accepted))
+    late = None if stream.late is None else np.bincount(index, stream.late[in_range], len(names))
     return [
         FileProgress(
             path=names[position].as_py(),
@@ -120,11 +120,11 @@ def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> lis
 
 def _of_topic(stream: StreamProgress, ends: tuple[int, int]) -> list[PartitionProgress]:
     """Return the partitions of a topic; each cut names all existing ones."""
-    segments, places = stream.segments, _places(stream, ends)[-_MOST_CUTS:]
+    segments, in_range = stream.segments, _indices_within(stream, ends)[-_MOST_CUTS:]
     rows: dict[int, int] = {}
     if len(segments.path):
         rows = dict.fromkeys(TopicCut.of_path(segments.path[len(segments.path) - 1].as_py()).ranges, 0)
-    for path in segments.path.take(pa.array(places)).to_pylist():
+    for path in segments.path.take(pa.array(in_range)).to_pylist():
         for partition, (start, end) in TopicCut.of_path(path).ranges.items():
             rows[partition] = rows.get(partition, 0) + end - start
     return [
@@ -141,7 +141,7 @@ def _of_topic(stream: StreamProgress, ends: tuple[int, int]) -> list[PartitionPr
     ]
 
 
-def _places(stream: StreamProgress, ends: tuple[int, int]) -> Ints:
+def _indices_within(stream: StreamProgress, ends: tuple[int, int]) -> Ints:
     """Return the indices of segments with tuples that may have arrived in a range (from, to]."""
     return np.flatnonzero((stream.segments.last > ends[0]) & (stream.segments.first <= ends[1]))
 

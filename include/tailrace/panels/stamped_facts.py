@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.panels.known_columns import read_known
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.panel import Shown
 from tailrace.panels.plain_values import plain
 from tailrace.storage.progress import committed_until
@@ -56,7 +56,7 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
         The length of the query's ticks.
     """
     where = ds.field("about") == about
-    versions = read_known(tables, "facts", {"version": _INT}, where)["version"]
+    versions = read_or_empty(tables, "facts", {"version": _INT}, where)["version"]
     if not len(versions):
         return [], 0
     newest = pc.sort_indices(versions, sort_keys=[("", "descending")])[:most]
@@ -73,7 +73,7 @@ def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[Sta
     """
     first, last = _segments_within(tables, low, high)
     is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")
-    since = read_known(tables, "facts", {"from_segment": _INT}, is_plan & (segment <= last))["from_segment"].sort()
+    since = read_or_empty(tables, "facts", {"from_segment": _INT}, is_plan & (segment <= last))["from_segment"].sort()
     earlier = pc.sum(pc.less(since, first)).as_py() or 0
     since = since[max(earlier - 1, 0) :]
     if len(since) > most:
@@ -93,20 +93,20 @@ def _segments_within(tables: Tables, low: int, high: int) -> tuple[int, int]:
     Without any, the last one is the last before that time, and the first one follows it.
     """
     end, ordinal = ds.field("before_end"), {"ordinal": _INT}
-    rows_found = read_known(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
-    if len(rows_found):
-        return pc.min(rows_found).as_py(), pc.max(rows_found).as_py()
-    before = read_known(tables, "segments", ordinal, end <= low)["ordinal"]
+    ordinals = read_or_empty(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
+    if len(ordinals):
+        return pc.min(ordinals).as_py(), pc.max(ordinals).as_py()
+    before = read_or_empty(tables, "segments", ordinal, end <= low)["ordinal"]
     last = pc.max(before).as_py() if len(before) else -1
     return last + 1, last
 
 
 def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedFact]:
     """Read facts about one subject in the order in which they hold."""
-    rows = read_known(tables, "facts", _PLACES | _CONTENT, where)
+    rows = read_or_empty(tables, "facts", _PLACES | _CONTENT, where)
     order = [("version", "ascending"), ("from_tick", "ascending"), ("from_segment", "ascending")]
-    rows_found = rows.sort_by(order).to_pylist()
-    arrived = _arrival_of(tables, {row["from_segment"] for row in rows_found} - {None})
+    facts = rows.sort_by(order).to_pylist()
+    arrived = _arrival_of(tables, {row["from_segment"] for row in facts} - {None})
     return [
         StampedFact(
             about=about,
@@ -114,7 +114,7 @@ def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedF
             value=_parsed(row.pop("value")),
             **row,
         )
-        for row in rows_found
+        for row in facts
     ]
 
 
@@ -133,11 +133,11 @@ def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None
         return {}
     ordinal = ds.field("ordinal")
     where = (ordinal >= wanted[0]) & (ordinal <= wanted[-1]) & ordinal.isin(wanted)
-    rows = read_known(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
+    rows = read_or_empty(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
     ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
-    rows_found = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
-    to_come = wanted if not rows_found else [number for number in wanted if number > max(rows_found)]
-    return rows_found | (dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {})
+    arrived = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
+    to_come = wanted if not arrived else [number for number in wanted if number > max(arrived)]
+    return arrived | (dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {})
 
 
 def _parsed(value: str) -> Any:

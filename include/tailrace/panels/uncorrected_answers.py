@@ -68,8 +68,8 @@ def _of_sessions(
     late = view.tables.read("late", columns, within(model.late_time, start - margin_ms, high + margin_ms))
     is_uncorrected = gap_of(late["arrived"].to_numpy(), gaps) >= 0
     _require_few(int(is_uncorrected.sum()))
-    found = model.lacking(late, latest, is_uncorrected)
-    return model.identity.first_rows(found) if found.num_rows else None
+    lacking = model.lacking(late, latest, is_uncorrected)
+    return model.identity.first_rows(lacking) if lacking.num_rows else None
 
 
 def _require_few(rows: int) -> None:

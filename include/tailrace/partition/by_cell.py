@@ -75,7 +75,7 @@ class ByCell:
             for inner in bounds.values():  # the newest plan last
                 first = np.searchsorted(inner, low, "right")
                 several = np.maximum(np.searchsorted(inner, high, "left"), first) - first + 1
-                task = np.repeat(first, several) + _places(several)
+                task = np.repeat(first, several) + _index_in_group(several)
                 routes.append(np.unique(np.repeat(in_cell, several) * tasks + task))
                 home[in_cell] = first
         elsewhere = np.flatnonzero(home < 0)
@@ -171,6 +171,6 @@ def _blocks(counts: Ints) -> Iterator[slice]:
     yield from (slice(start, end) for start, end in pairwise([*starts, len(counts)]))
 
 
-def _places(counts: Ints) -> Ints:
+def _index_in_group(counts: Ints) -> Ints:
     """Return 0, 1, … within each group of the given lengths."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -119,10 +119,10 @@ class _Spans:
         low, high = 0.0, max(pending) + self.before[-1] - self.before[first]
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if self._find_places(first, pending, middle) else (middle, high)
+            low, high = (low, middle) if self._fits(first, pending, middle) else (middle, high)
         return high
 
-    def _find_places(self, first: int, pending: list[float], level: float) -> bool:
+    def _fits(self, first: int, pending: list[float], level: float) -> bool:
         rooms = [*(level - each for each in pending), -np.inf]  # there is no task after the last
         half = 0.0
         for room, next_room in pairwise(rooms):

@@ -74,8 +74,8 @@ def _distinct(values: Ints) -> tuple[Ints, Ints]:
     if values.max(initial=0) > 4 * len(values) + 1024:
         distinct, which = np.unique(values, return_inverse=True)
         return distinct, which
-    places = np.zeros(values.max(initial=0) + 1, np.int64)
-    places[values] = 1
-    distinct = np.flatnonzero(places)
-    places[distinct] = np.arange(len(distinct))
-    return distinct, places[values]
+    index_of = np.zeros(values.max(initial=0) + 1, np.int64)
+    index_of[values] = 1
+    distinct = np.flatnonzero(index_of)
+    index_of[distinct] = np.arange(len(distinct))
+    return distinct, index_of[values]

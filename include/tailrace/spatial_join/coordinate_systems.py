@@ -92,11 +92,11 @@ def require_stream_crs(
     for name in names:
         if (of_column := declared.get(name)) is None:
             continue
-        place = f"{where}: column {name}"
+        where_column = f"{where}: column {name}"
         if not of_column.only_points:
-            _require_planar_edges(place, of_column)
-        if _transformer(place, of_column, degrees) is not None:
-            raise _differs(place, of_column, degrees, "geometries of a stream are not transformed")
+            _require_planar_edges(where_column, of_column)
+        if _transformer(where_column, of_column, degrees) is not None:
+            raise _differs(where_column, of_column, degrees, "geometries of a stream are not transformed")
 
 
 def wrong_srids(shapes: Shapes) -> Mask:

@@ -108,8 +108,8 @@ class ShapeSearch:
     def _runs(self) -> _Runs:
         edges, metric = PolygonEdges.from_shapes(self.areas), self.condition.metric
         length = -(-len(edges) // _MOST_RUNS) or 1
-        place = np.arange(len(edges)) - np.searchsorted(edges.row, edges.row)
-        starts = place % length == 0
+        index = np.arange(len(edges)) - np.searchsorted(edges.row, edges.row)
+        starts = index % length == 0
         _, bounds = edges.envelopes(np.cumsum(starts))
         boxes = np.asarray(shapely.linestrings(bounds.reshape(-1, 2, 2)), object)
         vertices = Points(edges.x1[starts], edges.y1[starts])

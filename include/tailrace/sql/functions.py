@@ -209,7 +209,7 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     if piece.word(end) == "WITHIN":
         if function not in _WITHIN_GROUP:
             raise piece[end:].error(f"WITHIN GROUP, which {function} lacks", " or ".join(_WITHIN_GROUP))
-        if [piece.word(end + place) for place in (1, 2, 3)] != ["GROUP", "(", "ORDER BY"]:
+        if [piece.word(end + offset) for offset in (1, 2, 3)] != ["GROUP", "(", "ORDER BY"]:
             raise piece[end:].error("WITHIN GROUP without its order", "WITHIN GROUP (ORDER BY column)")
         close = piece.close(end + 2)
         ordered, end = piece[end + 4 : close], close + 1

@@ -65,7 +65,7 @@ def projected_by(source: Source, named: list[Named], stream: str, fixed: Collect
             raise body.error(f"more than {_MOST} SELECTs stand on top of each other", "fewer")
         title = source.alias or "the subquery"
         if source.subquery is None:
-            title, stream_name = str(source.stream.name), _place_of(source, known)
+            title, stream_name = str(source.stream.name), _index_of(source, known)
             read.append(known[stream_name])
             known = known[:stream_name]
         clauses = clauses_of(body)
@@ -93,11 +93,11 @@ def _body_of(source: Source, known: list[Named]) -> TokenSpan | None:
     """Return the SELECT after FROM, perhaps named by WITH; None for a stream."""
     if source.subquery is not None:
         return source.subquery
-    stream_name = _place_of(source, known)
+    stream_name = _index_of(source, known)
     return known[stream_name].select if stream_name < len(known) else None
 
 
-def _place_of(source: Source, known: list[Named]) -> int:
+def _index_of(source: Source, known: list[Named]) -> int:
     """Return the index of the SELECT with a name; the number of SELECTs where there is none."""
     names = [each.name.name for each in known]
     return names.index(source.stream.name) if source.stream.name in names else len(known)

@@ -105,9 +105,9 @@ def _aggregate(
             fault = f"an aggregate and a column of the key are named {name}"
             raise ExpressionError(positions[name], fault, f"another name than {name} for the aggregate")
     said = {"kind": "aggregate", "aggregate": section}
-    places: dict[FieldPath, Position] = {("aggregate",): clauses.items[0].value.position}
-    places |= {("aggregate", name): position for name, position in positions.items()}
-    return _whole(beside, said, places, windows, columns, key, (clauses.where, written))
+    position_of: dict[FieldPath, Position] = {("aggregate",): clauses.items[0].value.position}
+    position_of |= {("aggregate", name): position for name, position in positions.items()}
+    return _whole(beside, said, position_of, windows, columns, key, (clauses.where, written))
 
 
 def _topk(beside: FieldsOutsideSql, top_n: TopN, inner: Clauses, source: Source, rows: SelectedRows) -> Translation:
@@ -129,10 +129,10 @@ def _topk(beside: FieldsOutsideSql, top_n: TopN, inner: Clauses, source: Source,
     section: dict[str, Any] = {"k": str(top_n.k), "score": score}
     section |= {"order": "descending" if top_n.descending else "ascending"}
     section |= {"select": [*selected]} if selected else {}
-    places: dict[FieldPath, Position] = {("topk",): top_n.score.position, ("topk", "k"): top_n.bound.position}
-    places |= {("topk", "select", str(index)): position for index, position in enumerate(selected.values())}
+    position_of: dict[FieldPath, Position] = {("topk",): top_n.score.position, ("topk", "k"): top_n.bound.position}
+    position_of |= {("topk", "select", str(index)): position for index, position in enumerate(selected.values())}
     return _whole(
-        beside, {"kind": "topk", "topk": section}, places, windows, columns, key, (inner.where, top_n.groups[0])
+        beside, {"kind": "topk", "topk": section}, position_of, windows, columns, key, (inner.where, top_n.groups[0])
     )
 
 

@@ -69,8 +69,8 @@ def _segments_of(ordinals: Ints, segments: pa.Table) -> tuple[Ints, NDArray[np.b
     """Return the row of the segment with each ordinal, and whether there is one."""
     known = segments["ordinal"].to_numpy()
     order = np.argsort(known)
-    place = np.searchsorted(known[order], ordinals)
-    rows = np.append(order, len(known))[place]
+    index = np.searchsorted(known[order], ordinals)
+    rows = np.append(order, len(known))[index]
     return rows, np.append(known, -1)[rows] == ordinals
 
 

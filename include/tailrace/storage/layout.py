@@ -119,7 +119,7 @@ class Layout:
 
     @property
     def manifest_file(self) -> Location:
-        return self.stream / "origin.json"
+        return self.stream / "manifest.json"
 
     @property
     def switch(self) -> Location:

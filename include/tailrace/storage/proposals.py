@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pydantic import ValidationError
 
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
@@ -80,7 +79,7 @@ class Proposals:
             self.tables.has("proposals")  # raises an error if only its log is lost
         if commit is not None and commit != self._commit:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
-            self._proposals = [made for row in rows if (made := _proposal(row)) is not None]
+            self._proposals = [_proposal(row) for row in rows]
             self._commit = commit
         return self._newest_read(declared)
 
@@ -111,10 +110,7 @@ class Proposals:
         return next((made for policy, made in reversed(self._proposals) if policy == declared), None)
 
 
-def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:
-    """Return a row's proposal and its policy; None for a policy that this version does not know."""
+def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal]:
+    """Return a row's policy, and its proposal."""
     durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
-    try:
-        return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})
-    except ValidationError:
-        return None
+    return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})

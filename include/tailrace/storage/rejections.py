@@ -74,9 +74,9 @@ class Rejections:
     def lines(self, most: int = 5, examples: bool = True) -> Iterator[str]:
         """Yield a line for each of the most frequent reasons, with or without an example, and one for the rest."""
         ordered = sorted(self.by_reason.items(), key=lambda item: -item[1].records)
-        places = places_of([rejected.position for _, rejected in ordered[:most]]) if examples else repeat("")
-        for (reason, rejected), place in zip(ordered[:most], places, strict=False):
-            example = f", as {place}: {rejected.record}" if rejected.record else f", as {place}"
+        positions = places_of([rejected.position for _, rejected in ordered[:most]]) if examples else repeat("")
+        for (reason, rejected), position in zip(ordered[:most], positions, strict=False):
+            example = f", as {position}: {rejected.record}" if rejected.record else f", as {position}"
             yield f"{rejected.records:,} × {reason}" + (example if examples else "")
         if rest := ordered[most:]:
             records = sum(rejected.records for _, rejected in rest)

@@ -22,23 +22,22 @@ _NEXT_PROBLEM = re.compile(r"\n(?=\S)")
 ENDINGS = {
     "interrupted": "was interrupted",
     "failed": "failed",
-    "stopped": "was interrupted, or failed",
     "drained": "drained",
     "ended": "read its source to the end",
 }
-"""The states of a driver that is over, with what it did, in words; `stopped` is of earlier releases."""
+"""The states of a driver that is over, with what it did, in words."""
 
 OVER = tuple(ENDINGS)
 SOURCE, DISK = "source", "disk or network"
 """The names of the problems because of which a driver can't read its source."""
 
-CUT_SHORT = ("interrupted", "failed", "stopped")
+CUT_SHORT = ("interrupted", "failed")
 """The states of a driver that neither drained nor read its source to the end."""
 
 SILENT_MS = 60_000
 """How long a driver may report nothing before its last report is old; a watch waits as long by default."""
 
-Over = Literal["interrupted", "failed", "stopped", "drained", "ended"]
+Over = Literal["interrupted", "failed", "drained", "ended"]
 State = Literal["starting", "streaming", "waiting", "quiet", "held"] | Over
 Phase = Literal["starting", "running", "idle", "held", "awaiting", "broken"] | Over
 
@@ -52,8 +51,7 @@ class Status:
     state : str
         `waiting`: there is nothing to read; `quiet`: there was nothing to read for so long that windows were closed;
         `held`: no rows are read until a delivery target has the answers that it lacks; `drained`, `ended`: the driver
-        is over, after all of a batch; `interrupted`: Ctrl-C or a signal ended it; `failed`: an error did; `stopped`: in
-        reports of earlier releases, one of the two.
+        is over, after all of a batch; `interrupted`: Ctrl-C or a signal ended it; `failed`: an error did.
     started_ms, at_ms : int
         Wall-clock times of the driver's start and of this status.
     batches : int
@@ -99,13 +97,13 @@ class Status:
         Like `rows` and `quarantined`, for the newest batch with records and the batches in the minute before it.
     tasks : int
         The number of tasks of the newest batch; 0 where it has never been changed, or before a batch.
-    is_idle : bool or None
-        Whether there were no rows to read for a minute, or none since the start. None in reports of older releases.
-    since_ms : int or None
-        Wall-clock time at which `phase` began. None in reports of older releases.
-    away : dict or None
+    is_idle : bool
+        Whether there were no rows to read for a minute, or none since the start.
+    since_ms : int
+        Wall-clock time at which `phase` began.
+    away : dict
         Wall-clock time since which a delivery target takes no answers, by the name of its problem; since the driver's
-        start until it has taken some. Targets that take answers are left out. None in reports of older releases.
+        start until it has taken some. Targets that take answers are left out.
     """
 
     state: State
@@ -140,9 +138,9 @@ class Status:
     recent_quarantined: int = 0
     delivered: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
-    is_idle: bool | None = None
-    since_ms: int | None = None
-    away: dict[str, int] | None = None
+    is_idle: bool = False
+    since_ms: int = 0
+    away: dict[str, int] = field(default_factory=dict)
 
     @property
     def phase(self) -> Phase:
@@ -152,7 +150,7 @@ class Status:
         `broken`: it has a problem.
         """
         match self.state:
-            case "starting" | "interrupted" | "failed" | "stopped" | "drained" | "ended":
+            case "starting" | "interrupted" | "failed" | "drained" | "ended":
                 return self.state
             case _ if self.is_awaiting:
                 return "awaiting"
@@ -160,8 +158,7 @@ class Status:
                 return "held"
             case _ if self.problem is not None:
                 return "broken"
-        is_idle = self.state in ("waiting", "quiet") if self.is_idle is None else self.is_idle
-        return "idle" if is_idle else "running"
+        return "idle" if self.is_idle else "running"
 
     @property
     def knows_its_source(self) -> bool:
@@ -190,7 +187,7 @@ class Status:
     def away_problems(self, after_ms: int) -> list[str]:
         """Return the problems of delivery targets that have taken no answers for at least some time, a line each."""
         lines = [text.partition("\n")[0] for text in self.problems]
-        since = {name: ms for name, ms in (self.away or {}).items() if self.at_ms - ms >= after_ms}
+        since = {name: ms for name, ms in self.away.items() if self.at_ms - ms >= after_ms}
         return [line for line in lines if line.partition(": ")[0] in since]
 
     def write(self, layout: Layout) -> None:
@@ -209,8 +206,7 @@ class Status:
     def read(layout: Layout) -> Status | None:
         """Read the last status; None where none was written yet, or one is being overwritten on a full disk."""
         try:
-            values = json.loads(layout.status.read_text())
-            return Status(**{name: values[name] for name in Status.__dataclass_fields__ if name in values})
+            return Status(**json.loads(layout.status.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
             return None
 

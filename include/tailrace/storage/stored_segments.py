@@ -86,23 +86,23 @@ class StoredSegments:
         rows = tables.read(
             "segments", ["ordinal", "position", "rows"], ds.field("ordinal").isin(set(ordinals) - {None})
         )
-        places = {row["ordinal"]: (row["position"], row["position"] + row["rows"] - 1) for row in rows.to_pylist()}
+        ends_of = {row["ordinal"]: (row["position"], row["position"] + row["rows"] - 1) for row in rows.to_pylist()}
         files, first, last = [], list[float](), list[float]()
         for action, ordinal in zip(actions, ordinals, strict=True):
             file = directory / unquote(action["path"])
             if not file.exists():
                 raise lost(str(file), "this file of history is lost")
-            if ordinal is not None and ordinal not in places:  # of a batch that other tables do not have yet
+            if ordinal is not None and ordinal not in ends_of:  # of a batch that other tables do not have yet
                 continue
-            ends = (action.get("min.position"), action.get("max.position")) if ordinal is None else places[ordinal]
+            ends = (action.get("min.position"), action.get("max.position")) if ordinal is None else ends_of[ordinal]
             files.append(str(file))
             first.append(0 if ends[0] is None else ends[0])
             last.append(np.inf if ends[1] is None else ends[1])
         named = {name: _Column(*column) for name, column in columns.items()}
-        places_of_files = np.array(first, np.float64), np.array(last, np.float64)
+        ends_of_files = np.array(first, np.float64), np.array(last, np.float64)
         quarantine = on_disk(tables.layout.table("quarantine"))
         rejects = quarantine, tables.open("quarantine").version()
-        return StoredSegments(count, otherwise, named, tuple(files), *places_of_files, *rejects)
+        return StoredSegments(count, otherwise, named, tuple(files), *ends_of_files, *rejects)
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         """Read the columns of `types` of every record of a segment; a rejected record keeps its old reason.

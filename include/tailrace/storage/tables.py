@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.object_path import Location
@@ -46,14 +46,11 @@ class Tables:
     layout: Layout
 
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Create each of the named tables, empty, that has a schema and does not exist yet.
-
-        An existing table, perhaps from an earlier release, gets the columns that it lacks, with nulls.
-        """
+        """Create each of the named tables, empty, that has a schema and does not exist yet."""
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
             parts = history.PARTITIONS if Layout.is_history(name) else None
             path = self.layout.table(name)
-            table = DeltaTable.create(
+            DeltaTable.create(
                 str(path),
                 schema,
                 mode="ignore",
@@ -61,9 +58,6 @@ class Tables:
                 configuration=_RETENTION,
                 storage_options=storage_options(path),
             )
-            there = {field.name for field in table.schema().fields}
-            if missing := [field for field in schema if field.name not in there]:
-                table.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
         """Append a batch's rows, unless the table has this batch already (idempotent).
@@ -151,14 +145,13 @@ class Tables:
             # Also without rows: a deletion rewrites the other rows with a string type that no condition supports.
             write_deltalake(table, rows, mode="overwrite", predicate=predicate)
 
-    def put(self, name: str, rows: pa.Table, columns: Iterable[str], outdated: str | None = None) -> None:
-        """Upsert rows by some columns; remove stored rows (`old`) without a replacement where `outdated` is true."""
+    def put(self, name: str, rows: pa.Table, columns: Iterable[str]) -> None:
+        """Upsert rows by some columns."""
         condition = " AND ".join(f'(old."{column}" IS NOT DISTINCT FROM new."{column}")' for column in columns)
         table = self.open(name)
         with naming_what_is_lost(self.layout, name):
             merge = table.merge(rows, condition, source_alias="new", target_alias="old")
-            merge = merge.when_matched_update_all().when_not_matched_insert_all()
-            (merge if outdated is None else merge.when_not_matched_by_source_delete(outdated)).execute()
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def has(self, name: str) -> bool:
         """Test whether the table exists; a process killed while creating it leaves only the directory.

@@ -71,7 +71,7 @@ class StatusReporter:
         self._problems: dict[str, str | None] = {}
         self._ends_ms: dict[str, int] = {}  # the time at which the driver ends because of a problem of each part
         self._rejections, self._recent = Rejections(), RecentRecords()
-        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now, away={})
+        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
         self._rows_s: float | None = None  # when there were rows to read last
@@ -201,8 +201,8 @@ class StatusReporter:
         part : str
             The part whose problem keeps answers from the target.
         """
-        others = {name: ms for name, ms in (self._status.away or {}).items() if name != part}
-        since_ms = (self._status.away or {}).get(part, wall_ms())
+        others = {name: ms for name, ms in self._status.away.items() if name != part}
+        since_ms = self._status.away.get(part, wall_ms())
         self._change(away=others | ({part: since_ms} if is_away else {}))
 
     @property
@@ -251,7 +251,7 @@ class StatusReporter:
             since_ms = wall_ms()
             if (old.phase, new.phase) == ("running", "idle") and self._rows_s is not None:
                 rows_ms = since_ms - round((time.monotonic() - self._rows_s) * 1000)
-                since_ms = max(rows_ms, old.since_ms or rows_ms)
+                since_ms = max(rows_ms, old.since_ms)
             new = replace(new, since_ms=since_ms)
         self._status = new
 

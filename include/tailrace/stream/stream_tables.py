@@ -54,7 +54,7 @@ class StreamTables:
         return cls(Tables(layout), ordered, staged, app)
 
     def create(self) -> None:
-        """Create the tables that do not exist yet; existing ones get the columns that they lack."""
+        """Create the tables that do not exist yet."""
         self.tables.create(dict(self.schemas), self.schemas)
 
     def complete(self, table_rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

@@ -40,13 +40,13 @@ def print_table(
     if title is not None:
         out.print(title, markup=False, soft_wrap=True)
     order = range(len(columns)) if first is None else [columns.index(name) for name in first]
-    places = range(len(columns)) if wide else _fitting(columns, rows, out.width, order)
-    shown = [columns[index] for index in places]
-    print(_text(shown, [[row[index] for index in places] for row in rows], _WIDEST if wide else out.width), end="")
+    indices = range(len(columns)) if wide else _fitting(columns, rows, out.width, order)
+    shown = [columns[index] for index in indices]
+    print(_text(shown, [[row[index] for index in indices] for row in rows], _WIDEST if wide else out.width), end="")
     if note is not None:
         out.print(note, markup=False, soft_wrap=True)
     if len(shown) < len(columns):
-        left_out = [name for index, name in enumerate(columns) if index not in places]
+        left_out = [name for index, name in enumerate(columns) if index not in indices]
         out.print(f"--wide shows also {', '.join(left_out)}", markup=False)
     return shown
 
@@ -86,11 +86,11 @@ def _text(
 
 def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, order: Iterable[int]) -> list[int]:
     """Return the indices of the columns that fit a width: in an order, each one that still does."""
-    left, places = width - 1, list[int]()
+    left, indices = width - 1, list[int]()
     for index in order:
         texts = [columns[index], *(row[index] for row in rows)]
         taken = max(cell_len(line) for text in texts for line in text.splitlines() or [""]) + _FRAME
-        if taken <= left or not places:
+        if taken <= left or not indices:
             left -= taken
-            places.append(index)
-    return sorted(places)
+            indices.append(index)
+    return sorted(indices)

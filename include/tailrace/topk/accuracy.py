@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
-from tailrace.ground.matching import first_places, number_rows
+from tailrace.ground.matching import first_indices, number_rows
 
 
 def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
@@ -23,9 +23,9 @@ def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.Rec
     is_found = np.zeros(1 + max(member.max(initial=-1), near_member.max(initial=-1)), bool)
     is_found[near_member] = True
     (answer,) = identity.number(exact)
-    once = first_places(member)
+    once = first_indices(member)
     hits, size = np.bincount(answer[once], is_found[member[once]]), np.bincount(answer[once])
-    first = first_places(answer)
+    first = first_indices(answer)
     error = 1 - hits[answer[first]] / size[answer[first]]
     rows = exact.select(identity.columns).take(pa.array(first))
     return single_batch(rows.append_column("error", pa.array(error)))

@@ -167,8 +167,8 @@ def touching(key: Ints, first: Ints, last: Ints, point_key: Ints, point: Ints, r
     """
     order = np.lexsort((first, key))
     keys, firsts = key[order], first[order]
-    upper = _places(keys, firsts, point_key, point + reach_ms, "right")
-    lower = _places(keys, _greatest_so_far(keys, last[order]), point_key, point - reach_ms, "left")
+    upper = _insertion_points(keys, firsts, point_key, point + reach_ms, "right")
+    lower = _insertion_points(keys, _greatest_so_far(keys, last[order]), point_key, point - reach_ms, "left")
     counts = np.maximum(upper - lower, 0)
     of_point = np.repeat(np.arange(len(point)), counts)
     index = order[lower[of_point] + np.arange(len(of_point)) - np.repeat(np.cumsum(counts) - counts, counts)]
@@ -206,8 +206,8 @@ def _greatest_so_far(keys: Ints, values: Ints) -> Ints:
     return np.asarray(distinct[greatest % max(len(distinct), 1)])
 
 
-def _places(keys: Ints, values: Ints, of_key: Ints, value: Ints, side: Side) -> Ints:
-    """Return the places of values of a key among rows that ascend by key and value, as `np.searchsorted` has them."""
+def _insertion_points(keys: Ints, values: Ints, of_key: Ints, value: Ints, side: Side) -> Ints:
+    """Return where values of keys belong among rows that ascend by key and value, as `np.searchsorted` has it."""
     distinct, rank = np.unique(np.concatenate([values, value]), return_inverse=True)
     code = np.concatenate([keys, of_key]) * len(distinct) + rank
     return np.searchsorted(code[: len(keys)], code[len(keys) :], side)

@@ -14,7 +14,7 @@ from memory_tables import MemoryTables
 from oracle import Settings
 from pair_oracle import Item, Join
 from tailrace.correction import history_scan
-from tailrace.correction.bucketed_scan import MESSAGES, BucketedScan, places_of, without_replicas
+from tailrace.correction.bucketed_scan import MESSAGES, BucketedScan, addresses_of, without_replicas
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.scan_job import ScanJob
 from tailrace.correction.spilled_shuffle import SpilledShuffle
@@ -105,11 +105,11 @@ def test_tuples_go_where_the_kinds_partitioning_places_them():
     desk = MemoryPairTables(streams(3, False), Join(25, 10))
     job = ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
     tuples = desk.pipeline.readers[1].read(desk.pipeline.readers[1].format.segments("right")[0]).tuples
-    row, bucket = places_of(job, 1, tuples)
+    row, bucket = addresses_of(job, 1, tuples)
     assert sorted(zip(row.tolist(), bucket.tolist(), strict=True)) == [(i, n) for i in range(60) for n in range(3)]
-    row, bucket = places_of(job, 0, tuples)
+    row, bucket = addresses_of(job, 0, tuples)
     assert row.tolist() == list(range(60))
-    assert [len(part) for part in places_of(job, 0, tuples[:0])] == [0, 0]
+    assert [len(part) for part in addresses_of(job, 0, tuples[:0])] == [0, 0]
 
 
 def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitioning(monkeypatch):
@@ -118,7 +118,7 @@ def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitionin
     (segment,) = desk.pipeline.readers[0].format.segments("left")
     whole = ByValue.assign
     monkeypatch.setattr(ByValue, "assign", lambda self, *args: given.append(args[:2]) or whole(self, *args))
-    places_of(job, 0, desk.pipeline.readers[0].read(segment).tuples)
+    addresses_of(job, 0, desk.pipeline.readers[0].read(segment).tuples)
     desk.pipeline.prepare(replace(segment, stream="left"), BatchHeader(0, ()))
     (_, of_correction), (_, of_stream) = given
     assert of_correction.equals(of_stream)

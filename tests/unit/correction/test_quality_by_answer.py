@@ -1,4 +1,4 @@
-"""The quality of each column of answers by itself: what is measured and promised; tables of an earlier release."""
+"""The quality of each column of answers by itself: what is measured and promised."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 import yaml
 
 from local_driver import Driver
 from tailrace.cli.commands import main
 from tailrace.correction import quality
-from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.local_correction import correct
 from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.quality import Promise, measure, read_quality
-from tailrace.ground.times import with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.terminal import screen
-from warehouse import EPOCH, even, make_stream, write_files
+from warehouse import even, make_stream, write_files
 
 EACH: dict[str, dict[str, Any]] = {
     "revenue": {"function": "sum", "column": "money"},
@@ -166,28 +162,6 @@ def test_a_correction_measures_each_column_and_the_state_of_the_promise_names_th
     assert state.detail.startswith("total: accuracy "), "the worst first"
     assert "; many: accuracy " in state.detail
     assert "newest:" not in state.detail, "no number: not promised"
-
-
-def test_buckets_of_an_earlier_release_are_measured_again_by_the_next_correction(tmp_path, query) -> None:
-    tables = Driver(query, tmp_path / "wh").tables
-    rows = tables.read("quality")
-    before = rows.filter(pc.equal(rows["answer"], "total")).drop_columns(["answer"])
-    older = pa.concat_tables([before, shifted(before.slice(0, 1), -600_000)])  # the last of a bucket without answers
-    old = pa.schema([field for field in QUALITY if field.name != "answer"])
-    tables.layout.table("quality").rename(tmp_path / "gone")
-    tables.create({"quality": old}, ["quality"])
-    tables.add("quality", with_times(older, old))
-    read, names = read_quality(query, tmp_path / "wh")
-    assert (names, read["answer"].null_count) == (QUALITY.names, older.num_rows)
-    detail = PromiseState.read(tables.layout).detail
-    assert detail.startswith("accuracy "), "of the answers as wholes"
-    correct(query, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 100, arrival=True))
-    assert seen(query, tmp_path) == right(tmp_path)
-
-
-def shifted(rows: pa.Table, ms: int) -> pa.Table:
-    place = rows.schema.get_field_index("bucket_start")
-    return rows.set_column(place, "bucket_start", pc.add(rows["bucket_start"], ms))
 
 
 def test_a_correction_again_replaces_rows_and_adds_none(tmp_path, query, monkeypatch) -> None:

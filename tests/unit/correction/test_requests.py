@@ -147,7 +147,7 @@ def test_events_do_not_come_so_close_together_that_airflow_takes_them_for_one(th
 def test_a_note_that_cannot_be_read_is_as_none(there, content):
     advance(there, 130, 0)
     asked(there)
-    (there.layout.home / "_correction" / "asked.json").write_text(content)
+    (there.layout.home / "_correction" / "requests.json").write_text(content)
     assert asked(there) == (100, 130)
     assert open_requests(there.layout) == [CorrectionRequest(100, 130, NOW)]
 
@@ -177,7 +177,7 @@ def test_it_says_how_things_stand(there, tmp_path):
     assert request_correction(there.layout, GAP, NOW)[1] == told
     there.run(None, 130)
     assert request_correction(there.layout, GAP, NOW)[1] == "all late tuples of query are corrected, or none came yet"
-    assert json.loads((there.layout.home / "_correction" / "asked.json").read_text())[0]["arrived_to"] == 130
+    assert json.loads((there.layout.home / "_correction" / "requests.json").read_text())[0]["arrived_to"] == 130
 
 
 class Advances(RuleBasedStateMachine):

@@ -97,7 +97,7 @@ def test_many_groups_are_written_as_a_whole(tmp_path, monkeypatch, name, most):
 @pytest.mark.parametrize("table", ["results", "corrections", "late"])
 def test_a_table_in_the_place_of_another_is_read_from_its_start(tmp_path, monkeypatch, table, knows_commits):
     desk = with_corrections("aggregate", tmp_path)
-    if not knows_commits:  # as of a mirror of an earlier version: the table's id alone says that it is another
+    if not knows_commits:  # as where its log was cleaned up: the table's id alone says that it is another
         monkeypatch.setattr(AnswerChanges, "_digest", lambda *_: 0)
     rows = desk.driver.tables.open(table).to_pyarrow_table()
     shutil.rmtree(desk.driver.layout.table(table))

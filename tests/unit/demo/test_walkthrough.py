@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tailrace.demo import scenarios, walkthrough
-from tailrace.demo.generated_data import GAME2, GROWING, declare, finished_places, places
+from tailrace.demo.generated_data import GAME2, GROWING, declare, entries, finished_entries
 from tailrace.demo.inventory import Inventory
 from tailrace.demo.living_stream import LARGEST, LIVING, PAYMENTS
 from tailrace.demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
@@ -60,11 +60,11 @@ def test_nothing_is_stopped_or_removed_where_a_place_is_taken(tmp_path, forgotte
 
 def test_payments_that_came_after_the_start_do_not_keep_the_next_demonstration_away(tmp_path, forgotten):
     living, tables = list(LIVING), [tmp_path / "tables" / file.stem for file in LIVING]
-    inventory = _start_afresh(tmp_path, living, places(living), [])
+    inventory = _start_afresh(tmp_path, living, entries(living), [])
     declare(tmp_path, living)
-    inventory.complete(finished_places(living))
+    inventory.complete(finished_entries(living))
     put(tmp_path / GROWING / "payments" / "part-00000.json", *(table / "log" for table in tables))
-    _start_afresh(tmp_path, living, places(living), [])
+    _start_afresh(tmp_path, living, entries(living), [])
     assert not any(path.exists() for path in (tmp_path / GROWING, *tables))
     assert {"correct_card_payments", "correct_largest_payments"} <= set(forgotten)
 
@@ -108,12 +108,12 @@ def test_each_query_of_the_payments_starts_after_the_one_before_it_and_none_is_c
 
 
 def test_a_query_file_that_somebody_changed_keeps_the_next_demonstration_away(tmp_path, forgotten):
-    inventory = _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+    inventory = _start_afresh(tmp_path, [PAYMENTS], entries([PAYMENTS]), [])
     [file] = declare(tmp_path, [PAYMENTS])
-    inventory.complete(finished_places([PAYMENTS]))
+    inventory.complete(finished_entries([PAYMENTS]))
     file.write_text(file.read_text() + "# mine\n")
     with pytest.raises(Refused, match=r"queries/card_payments.yaml: no demonstration made it as it is"):
-        _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+        _start_afresh(tmp_path, [PAYMENTS], entries([PAYMENTS]), [])
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,7 @@ def test_what_a_checkout_lacks_is_refused_before_anything_is_written(tmp_path, m
 def test_a_demonstration_does_not_end_another_one_that_runs_in_its_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
-    Inventory(tmp_path, []).begin([])
+    Inventory(tmp_path).begin([])
     held = held_directory(tmp_path, "", lambda: refuse("", "", ""))
     with held, pytest.raises(Refused, match="a demonstration runs there"):
         demonstrate(tmp_path, bounded=True)
-
-
-def test_the_directory_of_an_earlier_version_keeps_what_is_no_demonstrations(tmp_path, forgotten):
-    put(tmp_path / ".demo", tmp_path / "tables" / "game2" / "log", tmp_path / "tables" / "mine" / "log")
-    _start_afresh(tmp_path, [FLIGHTS], [], [])
-    assert [path.name for path in (tmp_path / "tables").iterdir()] == ["mine"]
-    assert "stream_game2" in forgotten

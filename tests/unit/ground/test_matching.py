@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from examples import drawn
-from tailrace.ground.matching import find, first_places, last_places, number_rows, select
+from tailrace.ground.matching import find, first_indices, last_indices, number_rows, select
 
 SOME = drawn(100)
 KEYS = [None, "", "a", "a\0", "a\0b", "\0", "b", "ä"]
@@ -51,8 +51,8 @@ def test_the_first_and_the_last_of_equal_rows(rows: list[tuple]) -> None:
     (number,) = number_rows([table(rows)], SCHEMA.names)
     first = {row: place for place, row in reversed(list(enumerate(rows)))}
     last = {row: place for place, row in enumerate(rows)}
-    assert first_places(number).tolist() == sorted(first.values())
-    assert last_places(number).tolist() == sorted(last.values())
+    assert first_indices(number).tolist() == sorted(first.values())
+    assert last_indices(number).tolist() == sorted(last.values())
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64()])

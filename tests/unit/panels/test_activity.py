@@ -144,7 +144,7 @@ def test_a_clock_that_is_set_back_makes_no_rates_and_no_deaths(tmp_path: Path) -
     assert [what for what, _ in kinds(answer)].count("died") <= 1, "of the newest by its start alone"
 
 
-@pytest.mark.parametrize(("state", "deaths"), [("interrupted", 0), ("failed", 1), ("stopped", 1)])
+@pytest.mark.parametrize(("state", "deaths"), [("interrupted", 0), ("failed", 1)])
 def test_a_driver_that_was_cut_short_has_not_ended(tmp_path: Path, state: str, deaths: int) -> None:
     answer = shown(tmp_path, [observation(0), observation(1, state=state)])
     assert kinds(answer) == [(state, 1), ("began", 0)]

@@ -1,20 +1,17 @@
-"""Ranges of arrival time, and tables that an earlier release created or that are damaged."""
+"""Ranges of arrival time, and tables that are damaged."""
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
-from late_tables import SCHEMA, LateTables
+from late_tables import LateTables
 from panel_stream import PROMISE, PanelStream, query_over
 from table_runs import make_query, write_stream, write_table
 from tailrace.ground.errors import Damaged
-from tailrace.ground.times import with_times
-from tailrace.panels.arrival_range import ArrivalRequest, greatest_ms, read_metrics
+from tailrace.panels.arrival_range import ArrivalRequest, greatest_ms
 from tailrace.panels.promise import NEVER_LATE, PromiseRequest
 from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import Tables
 from warehouse import make_stream, write_files
 
 NAMES = ("frontier", "promise", "late")
@@ -22,17 +19,6 @@ NAMES = ("frontier", "promise", "late")
 
 def _panel(name):
     return next(panel for panel in PANELS if panel.name == name)
-
-
-def test_columns_that_an_earlier_release_lacked_are_null(tmp_path):
-    tables = Tables(Layout(tmp_path / "readings"))
-    schema = pa.schema([field for field in SCHEMA["metrics"] if field.name not in ("threshold", "filtered")])
-    tables.create({"metrics": schema}, ["metrics"])
-    row = dict.fromkeys(schema.names) | {"batch": 0, "committed": 500, "rows": 3}
-    tables.add("metrics", with_times(pa.Table.from_pylist([row]), schema))
-    rows = read_metrics(tables, ["rows", "threshold", "filtered"], (499, 500))
-    assert rows.to_pylist() == [{"rows": 3, "threshold": None, "filtered": None}]
-    assert read_metrics(tables, ["rows"], (500, 600)).num_rows == 0
 
 
 def test_the_newest_time_comes_from_statistics_in_milliseconds(tmp_path):

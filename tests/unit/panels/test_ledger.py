@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
 from late_tables import LateTables
 from local_driver import Driver, correct_here
@@ -16,7 +14,6 @@ from table_runs import make_query as join_with_table
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import count_late
-from tailrace.ground.times import TIME, with_times
 from tailrace.panels import ledger
 from tailrace.panels.ledger import PANEL
 from tailrace.storage.layout import Layout
@@ -141,19 +138,6 @@ def test_before_anything_ran_there_is_nothing(tmp_path):
     answer = shown(PANEL, view_of(tmp_path / "wh", query))
     assert (answer["runs"], answer["gaps"], answer["committed"]) == ([], [], None)
     assert "committed nothing yet" in answer["note"]
-
-
-def test_counts_that_an_earlier_release_did_not_have_are_unknown(tmp_path):
-    there = LateTables(Layout(tmp_path / "readings"))
-    there.commit(20)
-    there.run(None, 10)
-    runs = there.tables.read("correction_runs", ["as_of", "started_at", "arrived_from", "arrived_to", "late"])
-    table = there.layout.table("correction_runs")
-    shutil.rmtree(table)
-    schema = pa.schema([pa.field(name, pa.int64() if name == "late" else TIME) for name in runs.column_names])
-    write_deltalake(str(table), with_times(runs, schema))
-    (run,) = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))["runs"]
-    assert (run["arrived_to"], run["overflowed"], run["interval"]) == (10, None, None)
 
 
 def test_a_lost_ledger_is_a_damage_and_not_an_empty_one(tmp_path):

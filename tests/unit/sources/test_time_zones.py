@@ -175,5 +175,5 @@ def test_times_without_a_zone_beside_others_with_one_are_asked_for(
     query = query_of(source, file_format, arrival=True)
     with pytest.raises(Unfit, match=rf"column {local}: its times have no zone, and those of s.{zoned} have one"):
         app.run(query, tmp_path / "wh", RunOptions())
-    assert not (tmp_path / "wh" / "q" / "_stream" / "origin.json").exists()
+    assert not (tmp_path / "wh" / "q" / "_stream" / "manifest.json").exists()
     assert sample_sources(query_of(source, file_format, "UTC", arrival=True))

@@ -119,12 +119,12 @@ def test_a_damaged_journal_entry_is_refused(layout, content):
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"id": 1, "other": 2}'])
 def test_a_damaged_manifest_is_refused(layout, content):
-    (layout.stream / "origin.json").write_text(content)
-    damage_message(layout, r"origin\.json: it is damaged")
+    (layout.stream / "manifest.json").write_text(content)
+    damage_message(layout, r"manifest\.json: it is damaged")
 
 
 def test_a_lost_manifest_is_refused(layout):
-    (layout.stream / "origin.json").unlink()
+    (layout.stream / "manifest.json").unlink()
     damage_message(layout, "it is lost, though the stream's tables are there")
 
 
@@ -204,4 +204,4 @@ def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
     Journal(layout.journal).append(BatchRecord(BatchHeader(0, ()), (), LogPosition()))
     TaskStates(layout.states).write(0, 0, b"")
     assert checkpoint.resumable(layout, QUERY) == manifest
-    assert json.loads((layout.stream / "origin.json").read_text())["id"] == manifest.id
+    assert json.loads((layout.stream / "manifest.json").read_text())["id"] == manifest.id

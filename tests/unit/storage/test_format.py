@@ -26,6 +26,8 @@ FORMAT_4 = Path(__file__).parents[2] / "data" / "warehouse_format_4.tar.gz"
 @pytest.fixture
 def warehouse(tmp_path) -> Path:
     unpack(FORMAT_4, tmp_path / "wh")
+    stream = tmp_path / "wh" / "readings" / "_stream"
+    (stream / "origin.json").rename(stream / "manifest.json")
     return tmp_path / "wh"
 
 
@@ -62,7 +64,7 @@ def test_a_checkpoint_in_an_earlier_format_is_not_read(warehouse, query, look):
 def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_path, query, look):
     layout = Layout.for_query(tmp_path / "later", query.name)
     layout.stream.mkdir(parents=True)
-    (layout.stream / "origin.json").write_text('{"format": 1000, "what": "nobody knows"}')
+    (layout.stream / "manifest.json").write_text('{"format": 1000, "what": "nobody knows"}')
     with pytest.raises(Refused, match="begun by a newer version of tailrace: format 1000") as error_info:
         look(layout, query)
     assert not isinstance(error_info.value, Damaged), "a restored backup would not help"
@@ -72,11 +74,11 @@ def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_
 def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_format(tmp_path, query, value):
     layout = Layout.for_query(tmp_path / "unknown", query.name)
     layout.create_checkpoint(query.structure(), {}, {})
-    file = layout.stream / "origin.json"
+    file = layout.stream / "manifest.json"
     manifest = json.loads(file.read_text())
     del manifest["format"]
     file.write_text(json.dumps(manifest if value is None else manifest | {"format": value}))
-    with pytest.raises(Damaged, match=r"origin\.json: it is damaged \(.*format"):
+    with pytest.raises(Damaged, match=r"manifest\.json: it is damaged \(.*format"):
         checkpoint.resumable(layout, query)
 
 

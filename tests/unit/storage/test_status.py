@@ -88,7 +88,6 @@ def test_a_source_that_can_not_be_read_may_have_rows_that_nobody_knows_of(proble
 @pytest.mark.parametrize(
     ("away", "after_ms", "lines"),
     [
-        (None, 0, []),
         ({}, 0, []),
         ({"postgres": 8_000}, 1_000, ["postgres: no answer"]),
         ({"postgres": 8_000}, 1_001, []),
@@ -97,7 +96,7 @@ def test_a_source_that_can_not_be_read_may_have_rows_that_nobody_knows_of(proble
     ],
 )
 def test_a_place_has_a_problem_once_it_is_away_for_a_while(
-    away: dict[str, int] | None, after_ms: int, lines: list[str]
+    away: dict[str, int], after_ms: int, lines: list[str]
 ) -> None:
     problem = "postgres: no answer\n  source: as it says\nbuffer of kafka: full\nstream: the disk is full"
     status = Status("held", 1, 0, 9_000, 3, problem=problem, away=away)

@@ -41,14 +41,6 @@ def test_a_row_takes_the_place_of_the_one_with_the_same_values_null_or_not(table
     assert found(tables) == [(0, "a", 10), (0, "b", 2), (0, None, 30), (1000, "a", 4)]
 
 
-def test_what_is_outdated_goes_in_the_same_commit(tables) -> None:
-    tables.put("quality", rows((0, None, 1), (1000, None, 2), (2000, "a", 3)), ("bucket_start", "answer"))
-    before = tables.open("quality").version()
-    tables.put("quality", rows((0, "a", 4)), ("bucket_start", "answer"), 'old."answer" IS NULL')
-    assert found(tables) == [(0, "a", 4), (2000, "a", 3)]
-    assert tables.open("quality").version() == before + 1
-
-
 def add_file(tables: Tables, name: str, number: int, answer: str, bounds: dict[str, int]) -> None:
     """Add a file of one row with statistics of some columns, as a worker does."""
     file = tables.layout.table(name) / f"{number}.parquet"

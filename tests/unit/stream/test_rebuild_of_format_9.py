@@ -49,6 +49,8 @@ READERS = {
 @pytest.fixture
 def warehouse(tmp_path) -> Path:
     unpack(FORMAT_9, tmp_path / "wh")
+    stream = tmp_path / "wh" / "readings" / "_stream"
+    (stream / "origin.json").rename(stream / "manifest.json")
     return tmp_path / "wh"
 
 

@@ -40,12 +40,12 @@ def live_cases() -> list[RegimeCase]:
 def by_case(joins: Sequence[RegimeCase], rounds: int, echo: Echo, seconds: float = SECONDS) -> list[Comparison]:
     """Let the contestants take turns in live runs at the greatest θ of each join, each round on another film."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", TASKS) as spark:
-        places = (Path(name) / str(number) for number in count())
-        return [_compared(spark, places, join, rounds, echo, seconds) for join in joins]
+        directories = (Path(name) / str(number) for number in count())
+        return [_compared(spark, directories, join, rounds, echo, seconds) for join in joins]
 
 
 def _compared(
-    spark: SparkSession, places: Iterator[Path], join: RegimeCase, rounds: int, echo: Echo, seconds: float
+    spark: SparkSession, directories: Iterator[Path], join: RegimeCase, rounds: int, echo: Echo, seconds: float
 ) -> Comparison:
     threshold = join.thresholds[-1]
 
@@ -53,7 +53,7 @@ def _compared(
         films = join.films(number + 1, live_pairs.rows_of_feed(join.rate, seconds))
 
         def run(name: str) -> Row:
-            directory = next(places)
+            directory = next(directories)
             query = query_of(join, name, threshold, directory=directory, tasks=TASKS)
             feed = PairFeed(directory, streams_of(films, join.rate, name), join.rate, seconds)
             return live_pairs.measure(spark, query, feed)

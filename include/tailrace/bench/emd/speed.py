@@ -86,12 +86,12 @@ def _pass(query: Query, streams: dict[str, pa.Table], warm_s: int) -> Row:
         known: dict[str, int] = {}
         for segments in _seconds(formats, streams):
             start = time.process_time()
-            found = engine.batch(query.policy, segments)
+            tables = engine.batch(query.policy, segments)
             cpu_s = time.process_time() - start
             files = {file.name: file.stat().st_size for file in Path(name).iterdir()}
             packed = len(engine.states[0].pack(store))
             new = sum(size for file, size in files.items() if file not in known)
-            pairs = found["results"].num_rows if "results" in found else 0
+            pairs = tables["results"].num_rows if "results" in tables else 0
             sizes = {"written": new + packed, "state": sum(files.values()) + packed}
             spent.append({"cpu_s": cpu_s, "pairs": pairs} | sizes)
             known = files

@@ -47,9 +47,9 @@ def by_setting(rounds: int, echo: Echo, seconds: float = SECONDS) -> tuple[list[
     """
     chosen = {", ".join(str(value) for value in each.values() if value is not None): each for each in settings()}
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", CORES) as spark:
-        places = (Path(name) / str(number) for number in count())
+        directories = (Path(name) / str(number) for number in count())
         contestants: dict[str, Callable[[], Row]] = {
-            who: partial(_measure, spark, setting, places, seconds) for who, setting in chosen.items()
+            who: partial(_measure, spark, setting, directories, seconds) for who, setting in chosen.items()
         }
         first = next(iter(chosen))
         passes = interleaved(with_again(contestants, first), rounds, "p50 s", echo)
@@ -62,9 +62,9 @@ def by_setting(rounds: int, echo: Echo, seconds: float = SECONDS) -> tuple[list[
     return rows, [twice]
 
 
-def _measure(spark: SparkSession, setting: Row, places: Iterator[Path], seconds: float) -> Row:
+def _measure(spark: SparkSession, setting: Row, directories: Iterator[Path], seconds: float) -> Row:
     section = {name: setting[name] for name in ("method", "grid") if setting[name] is not None}
-    directory, length = next(places), setting["s long"]
+    directory, length = next(directories), setting["s long"]
     query = meeting_query(setting["join"], length / 60, section, directory, CORES, TICK_MS)
     streams = taxi_streams(live_pairs.rows_of_feed(RATE, seconds))
     window_s = length if setting["join"] == "window" else 0

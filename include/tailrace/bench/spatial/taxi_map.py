@@ -47,7 +47,7 @@ def draw(file: Path, tuples: int = FIXES) -> None:
         for ax in (whole, centre):
             _borders(ax, table)
             ax.set(xlabel="longitude", ylabel="latitude")
-        _found(whole, table, streams["left"])
+        _draw_matches(whole, table, streams["left"])
         _met(centre, {side: stream.slice(0, MEETING) for side, stream in streams.items()})
 
 
@@ -57,7 +57,7 @@ def _borders(ax: Axes, table: DimensionTable) -> None:
             ax.plot(*shapely.get_coordinates(shapely.get_exterior_ring(part)).T, color="0.35", lw=0.6, zorder=3)
 
 
-def _found(ax: Axes, table: DimensionTable, stream: pa.Table) -> None:
+def _draw_matches(ax: Axes, table: DimensionTable, stream: pa.Table) -> None:
     """Draw the fixes of a stream in the colour of the district that the table join finds; grey where it finds none."""
     points = _points(stream)
     matches = TableIndex.from_shapes(table.shapes, RELATION).matches(points)

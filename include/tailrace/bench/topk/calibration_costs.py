@@ -56,8 +56,8 @@ def steps_of_search(sample: Callable[[], Sample]) -> int:
     interval = search.start(POLICY.k_ms)
     for step in range(1, STEPS + 1):
         measurement = sample().measure(search.durations(interval))
-        found = measurement.measured
-        following = search.next(interval, found.accuracy, found.error, measurement.longest_ms)
+        measured = measurement.measured
+        following = search.next(interval, measured.accuracy, measured.error, measurement.longest_ms)
         if following == interval:
             return step
         interval = following

@@ -73,9 +73,9 @@ def settled(echo: Echo) -> list[Row]:
             error = float(np.mean([step.accuracy[1] for step in steps if step.accuracy]))
             row = _row(method, tau_ms, np.array([step.next_interval.k_ms for step in steps]), error)
             rows.append(row | {f"K s, {MANY:,} windows": ends(tau_ms, doubling).k_ms / 1000})
-        found = [estimate for _, estimate in estimates(topk_query, stream, EVERY_MS)][SETTLED:]
-        error = float(np.mean([one.error[one.durations == one.k_ms][0] for one in found]))
-        row = _row("two_scales", tau_ms, np.array([one.k_ms for one in found]), error)
+        settled = [estimate for _, estimate in estimates(topk_query, stream, EVERY_MS)][SETTLED:]
+        error = float(np.mean([one.error[one.durations == one.k_ms][0] for one in settled]))
+        row = _row("two_scales", tau_ms, np.array([one.k_ms for one in settled]), error)
         rows.append(row | {f"K s, {MANY:,} windows": None})
         for each in rows[-len(SEARCHES) - 1 :]:
             echo(

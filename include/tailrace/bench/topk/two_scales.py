@@ -99,13 +99,13 @@ def estimate(tuples: pa.RecordBatch, k_ms: int) -> Estimate:
     return RecentWinners(KIND, MemoryHistory(tuples), POLICY, TICK_MS).estimate(k_ms).estimate
 
 
-def row(name: str, truth: KnownTruth, found: Iterable[Estimate]) -> Row:
+def row(name: str, truth: KnownTruth, estimates: Iterable[Estimate]) -> Row:
     """Return the figures of a law's estimates.
 
     `± true` is the standard error that the estimates report for the accuracy with K*, divided by the deviation of these
     accuracies.
     """
-    each = list(found)
+    each = list(estimates)
     k, low, high = (np.array([getattr(one, side) for one in each]) for side in ("k_ms", "lower_ms", "upper_ms"))
     is_narrow = np.array([one.is_narrow for one in each])
     index = [int(np.searchsorted(one.durations, truth.k_ms)) for one in each]

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.emd_join.planning import filters_of, method_of
+from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
@@ -93,7 +93,7 @@ def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
     pieces, rows = Pieces(), pa.schema(_COLUMNS.items()).empty_table()
     no_plans = plans, plans_total = list[StampedFact](), 0
     if ends is not None:
-        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
+        rows = read_or_empty(view.tables, "metrics", _COLUMNS, within("committed", *ends))
         plans, plans_total = pieces.read("boundaries", lambda: plans_from(view.tables, *ends, POINTS), no_plans)
     names = filters_of(query.emd_join)
     counts = _sums(rows["counts"], [*names, *_COUNTS])

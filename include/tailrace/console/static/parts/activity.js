@@ -18,7 +18,6 @@ const EVENTS = {
   ended: (event) => badge(event.text === "drained" ? "drained" : "ended", "idle"),
   interrupted: () => badge("interrupted", "idle"),
   failed: () => badge("driver failed", "bad"),
-  stopped: () => badge("driver stopped", "bad"),
   died: () => badge("driver died", "bad"),
   problem: () => badge("problem", "warn"),
 };
@@ -27,7 +26,6 @@ const WORDS = {
   ended: (event) => (event.text === "drained" ? "as it was asked to" : "at the end of its source"),
   interrupted: () => "Ctrl-C or a signal ended it, as when a driver is stopped by hand",
   failed: () => "an error ended it: see the driver's log",
-  stopped: () => "it was interrupted, or it failed: see the driver's log",
   died: () => "it ended without a report, and another one has begun: see the driver's log",
   problem: (event) => event.text,
 };
@@ -86,7 +84,7 @@ function show(data, context) {
           ["Backlog", count(newest("rows_left")), "Rows known in the source that no batch has read"],
           ["Behind", duration(newest("behind_ms")), "Wall clock less the arrival time that is committed"],
           ["Pace", times(newest("speed")), "Stream time a second: less than 1 falls behind"],
-          ["Deaths of the driver", count(data.deaths), "Drivers that failed, or ended without a report; those that an earlier release only calls stopped are counted, too"],
+          ["Deaths of the driver", count(data.deaths), "Drivers that failed, or ended without a report"],
         ])
       : null,
     series.at.length ? charts(series) : empty("Nothing is on record in this range: a live driver reports every minute."),
