@@ -243,6 +243,4 @@ class StreamClock:
         }
         for name in _OF_STREAMS:
             restored[name] = None if values[name] is None else np.array(values[name], np.int64)
-        if "furthest" not in values:  # a state of an earlier version
-            restored["furthest"] = max(values["latest"] or [BEFORE_ALL])
         return StreamClock(**{**values, **restored})

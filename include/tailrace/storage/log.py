@@ -40,8 +40,7 @@ ORDER = ["id", "tick", "arrival_time", ARRIVAL_US, "position"]
 
 _SEGMENT_COLUMNS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
 _SEGMENT_COLUMNS += ["size", "mtime_ns", "accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
-_OPTIONAL_COLUMNS = ["distinct_ids"]  # a table that an earlier release created lacks it until its stream starts again
-
+_SEGMENT_COLUMNS += ["distinct_ids"]
 
 _LOCATION = ["path", "first_row", "rows", "ordinal", "position", "ingested_ms", "size", "mtime_ns"]
 
@@ -141,10 +140,8 @@ class Log:
     def read(stream: StreamReader, tables: Tables, before: int) -> Log:
         """Read the log from the query's tables."""
         mine = (ds.field("stream") == stream.name) & _has_some(stream)
-        there = tables.schema("segments").names
-        columns = [*_SEGMENT_COLUMNS, *(name for name in _OPTIONAL_COLUMNS if name in there)]
         stream = with_known_versions(stream, tables, before)
-        return Log.from_segments(stream, before, tables.read("segments", columns, mine))
+        return Log.from_segments(stream, before, tables.read("segments", _SEGMENT_COLUMNS, mine))
 
     @staticmethod
     def from_segments(stream: StreamReader, before: int, segments: pa.Table) -> Log:
@@ -181,9 +178,8 @@ class Log:
         It is not known to have distinct ids, or its range of ids overlaps another one's. Ascending ids give none.
         """
         mask = np.full(self.segments.num_rows, not self.stream.has_generated_ids)
-        if mask.any() and "distinct_ids" in self.segments.column_names:
-            is_distinct = pc.fill_null(self.segments["distinct_ids"], False)  # rows of earlier releases have nulls
-            mask = ~is_distinct.to_numpy() | overlap_another(*self._id_ends)
+        if mask.any():
+            mask = ~self.segments["distinct_ids"].to_numpy() | overlap_another(*self._id_ends)
         return self._selection(mask)
 
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:

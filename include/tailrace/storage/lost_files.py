@@ -38,8 +38,7 @@ _DAMAGED_FILE = ("deserialize thrift", "Corrupt", "decompress", "Unexpected end 
 
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
 _OTHER_WRITER = (
-    "the query file, of the kind, with which the stream was deployed, and tables as this release writes them: "
-    "the table is whole, and another kind or an earlier release wrote it"
+    "the query file, of the kind, with which the stream was deployed: the table is whole, and another kind wrote it"
 )
 
 

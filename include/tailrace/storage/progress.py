@@ -56,9 +56,7 @@ def read_newest(tables: Tables, batches: int) -> dict[str, Any]:
     """Return `NEWEST` of the last of a stream's first batches; empty before any, and where it is not recorded."""
     if not batches or not tables.has("metrics"):
         return {}
-    columns = tables.schema("metrics").names
-    there = [name for name in NEWEST if name in columns]  # an earlier release had fewer
-    rows = tables.read("metrics", there, ds.field("batch") == batches - 1).to_pylist()
+    rows = tables.read("metrics", list(NEWEST), ds.field("batch") == batches - 1).to_pylist()
     return rows[-1] if rows else {}
 
 
@@ -67,10 +65,8 @@ def read_totals(tables: Tables, batches: int) -> dict[str, int]:
     totals = {name: 0 for names in TOTALS.values() for name in names}
     for table, names in TOTALS.items():
         if tables.has(table):
-            columns = tables.schema(table).names
-            there = [name for name in names if name in columns]  # an earlier release had fewer
-            counts = tables.read(table, there, ds.field("batch") < batches)
-            totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in there}
+            counts = tables.read(table, list(names), ds.field("batch") < batches)
+            totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in names}
     return totals
 
 

@@ -54,6 +54,7 @@ SEGMENTS = pa.table(
         "max_event": [20, 90],
         "min_id": ["a", "f"],
         "max_id": ["f", "g"],
+        "distinct_ids": [True, True],
     }
 )
 TUPLES = pa.RecordBatch.from_pydict(
@@ -117,8 +118,6 @@ def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, pat
         ([0, 5, 8], [4, 8, 12], [True] * 3, "bc"),
         ([9, 0, 2], [9, 90, 3], [True] * 3, "abc"),  # the second one's range holds all others
         ([9, 0, 2], [9, 4, 3], [True] * 3, "bc"),
-        ([0, 5, 9], [4, 8, 12], [True, None, True], "b"),  # an earlier release wrote it
-        ([0, 5, 9], [4, 8, 12], None, "abc"),
         (["a", "c", "e"], ["b", "d", "f"], [True] * 3, ""),
         (["a", "c", "c"], ["b", "d", "f"], [True] * 3, "bc"),
     ],
@@ -126,7 +125,7 @@ def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, pat
 def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low, high, distinct, paths):
     rows = pa.concat_tables([SEGMENTS[:1]] * 3)
     rows = with_columns(rows, ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
-    rows = rows if distinct is None else with_columns(rows, distinct_ids=distinct)
+    rows = with_columns(rows, distinct_ids=distinct)
     assert [piece.path for piece in Log.from_segments(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
     assert not Log.from_segments(STREAM, 300, rows[:0]).with_repeats().pieces()
     generated = replace(STREAM, columns=replace(STREAM.columns, id=ID))
