@@ -44,13 +44,6 @@ MUTATIONS = (
         (f"{PAIRS}::test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn[emd_join-False]",),
     ),
     Mutation(
-        "arrival: a rebuild judges a record as before",
-        "stream/restated_journal.py",
-        "if segment.ingested_ms is None and segment.stream in stamped",
-        "if segment.stream in stamped",
-        ("tests/unit/stream/test_restated_journal.py",),
-    ),
-    Mutation(
         "a rebuild under another timezone reads no history",
         "stream/rebuild.py",
         "== query.streams[name].timezone",

@@ -233,7 +233,7 @@ class StreamClock:
     @staticmethod
     def unpack(batches: Batches, values: dict[str, Any]) -> StreamClock:
         """Restore the state from the output of `pack`."""
-        expected, batches = ExpectedCoverage.unpack(batches, values.get("expected"))
+        expected, batches = ExpectedCoverage.unpack(batches, values["expected"])
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         fact = values["in_force"]
         restored = {
