@@ -113,7 +113,7 @@ class Driver:
                 options,
                 partial(SteadyClock, wall=lambda: self.now, steady_s=lambda: self.now / 1000),
                 tables=tables_read,
-                task_number=TaskNumber.from_query(self.query, layout, manifest, lambda: None, live=False),
+                task_number=TaskNumber.from_query(self.query, layout, manifest, live=False),
             )
             tables = StreamTables.open(layout, pipeline, manifest.id)
             tables.create()

@@ -26,7 +26,6 @@ from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.panels.explanation import explanation
 from tailrace.query.loading import located, parse
 from tailrace.query.query import Query
-from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_summary import RunSummary
@@ -314,18 +313,6 @@ def test_the_identity_is_not_selected_and_a_condition_is_explained(tmp_path: Pat
 def test_the_distance_of_histograms_is_there_already(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="distance comes out as distance, which an answer has already"):
         query_of(tmp_path, "emd_join", select="distance")
-
-
-def test_a_checkpoint_of_an_earlier_release_knows_no_selection_and_no_condition(tmp_path: Path) -> None:
-    text = HEAD.replace("KIND", "emd_join").replace("FORMAT", "parquet")
-    query = parse(
-        tmp_path / "meet.yaml", text + "window: {size: 1 s}\nemd_join: {threshold: 0.5, histogram: hist, bins: 2}"
-    )
-    known = {name: value for name, value in query.structure().items() if not name.endswith((".select", ".where"))}
-    manifest = CheckpointManifest.new(known, {}, {}, {})
-    assert changes(manifest, query) == {}
-    selecting = query_of(tmp_path, "emd_join")
-    assert {"emd_join.select", "emd_join.where"} <= changes(manifest, selecting).keys()
 
 
 TABLE = """

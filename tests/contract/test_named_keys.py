@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange
-from tailrace.storage.manifest import write_manifest
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 
@@ -166,28 +164,6 @@ def test_records_with_a_null_in_a_key_are_groups_or_go_to_quarantine(tmp_path: P
     correct_here(driver.query, driver.warehouse)
     assert sorted(driver.tables.read("quarantine")["reason"].to_pylist()) == ["code is null", "country is null"]
     assert given(driver.query, driver.warehouse) == truth(sound, "sum")
-
-
-def test_a_stream_of_an_earlier_version_goes_on_as_it_began(tmp_path: Path) -> None:
-    records = sound_records()
-    records[3] |= {"country": None}
-    records[15] |= {"code": None}
-    write(records[:10], tmp_path / "in", "json", 0)
-    driver = Driver(query_of(tmp_path / "in", "json", "sum", null_key="quarantine"), tmp_path / "wh")
-    driver.run()
-    manifest = driver.layout.manifest()
-    assert manifest is not None
-    structure = {field: value for field, value in manifest.structure.items() if not field.endswith("null_key")}
-    write_manifest(driver.layout.manifest_file, replace(manifest, structure=structure))
-    write(records[10:], tmp_path / "in", "json", 1)
-    now = Driver(query_of(tmp_path / "in", "json", "sum"), tmp_path / "wh")
-    now.run(flush=True)
-    correct_here(now.query, now.warehouse)
-    assert sorted(now.tables.read("quarantine")["reason"].to_pylist()) == ["code is null", "country is null"]
-    sound = [record for number, record in enumerate(records) if number not in (3, 15)]
-    assert given(now.query, now.warehouse) == truth(sound, "sum")
-    with pytest.raises(Refused, match=r"null_key: it is 'group', but .* begun with 'quarantine'"):
-        Driver(query_of(tmp_path / "in", "json", "sum", null_key="group"), tmp_path / "wh").run()
 
 
 @pytest.mark.needs("long")

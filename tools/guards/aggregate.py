@@ -71,13 +71,6 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_section.py",),
     ),
     Mutation(
-        "fields of later functions are none of an earlier checkpoint's",
-        "aggregate/function_section.py",
-        "if name not in _LATER or dumped[name]}",
-        "if True}",
-        ("tests/unit/aggregate/test_named_section.py",),
-    ),
-    Mutation(
         "a mean of decimals is the nearest double",
         "aggregate/bindings.py",
         "if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):",
@@ -279,13 +272,6 @@ MUTATIONS = (
         'event, arrival = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))',
         'event, arrival = (np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time"))',
         ("tests/unit/cli/test_whole_times.py::test_first_and_last_go_by_the_whole_times",),
-    ),
-    Mutation(
-        "a state of an earlier version has its times in milliseconds",
-        "aggregate/chosen.py",
-        "micros = pc.multiply(rows.column(name), 1000)",
-        "micros = rows.column(name)",
-        ("tests/unit/kind/test_states_in_milliseconds.py::test_first_and_last_go_on_in_microseconds",),
     ),
     Mutation(
         "expressions over aggregates: equal ones without a name are computed once",

@@ -54,7 +54,7 @@ MUTATIONS = (
     Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
-        "if content[4:_HEADER_BYTES] != _checksum(state):",
+        "if content[:_HEADER_BYTES] != _checksum(state):",
         "if len(content) < _HEADER_BYTES:",
         ("tests/unit/engine/test_task_states.py",),
     ),
@@ -156,20 +156,6 @@ MUTATIONS = (
         "tail = max(1, n // _TAIL)",
         "tail = 0",
         ("tests/unit/engine/test_outlying_times.py",),
-    ),
-    Mutation(
-        "rows of incomplete ticks of an earlier version go on",
-        "engine/task.py",
-        "upgraded(self.kind, rows) for side, rows",
-        "rows for side, rows",
-        ("tests/unit/kind/test_states_in_milliseconds.py::test_rows_of_incomplete_ticks_go_on",),
-    ),
-    Mutation(
-        "the sample of a policy of an earlier version goes on",
-        "engine/query_clock.py",
-        "rows = upgraded(self.kind, pa.RecordBatch.from_pydict(columns))",
-        "rows = pa.RecordBatch.from_pydict(columns)",
-        ("tests/unit/kind/test_states_in_milliseconds.py::test_the_sample_of_the_clock_goes_on",),
     ),
     Mutation(
         "having: withheld answers do not count as answers",

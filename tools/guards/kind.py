@@ -115,11 +115,4 @@ MUTATIONS = (
         "",
         ("tests/unit/cli/test_whole_times.py::test_pairs_lie_within_the_bounds_by_their_whole_times",),
     ),
-    Mutation(
-        "rows of an earlier version have no microseconds",
-        "kind/joined_pairs.py",
-        "tuple(map(self._upgraded, mine))",
-        "tuple(mine)",
-        ("tests/unit/kind/test_states_in_milliseconds.py::test_rows_of_joins_have_no_microseconds",),
-    ),
 )

@@ -44,13 +44,6 @@ MUTATIONS = (
         ("tests/unit/storage/test_manifest.py",),
     ),
     Mutation(
-        "null keys: a stream of an earlier version goes on as it began",
-        "query/query.py",
-        "        structure = with_null_keys(structure)",
-        "        structure = dict(structure)",
-        ("tests/contract/test_named_keys.py::test_a_stream_of_an_earlier_version_goes_on_as_it_began",),
-    ),
-    Mutation(
         "null keys: no field of a stream without a key",
         "query/sections.py",
         "if self.null_key is not None and self.key is None:",
@@ -151,15 +144,6 @@ MUTATIONS = (
         ("tests/unit/stream/test_newest_lookups.py::test_a_join_takes_no_newer_version_for_its_corrections",),
     ),
     Mutation(
-        "newest lookups: checkpoints of earlier versions stay",
-        "query/structure.py",
-        'if section["corrections"] == "seen":',
-        "if False:",
-        (
-            "tests/unit/stream/test_newest_lookups.py::test_the_setting_is_part_of_what_a_checkpoint_is_bound_to_and_its_default_is_not",
-        ),
-    ),
-    Mutation(
         "refusals: the field of a source's place",
         "query/loading.py",
         "            with suppress(Refused):  # the file may have changed since\n                problems =",
@@ -179,12 +163,5 @@ MUTATIONS = (
         "if not above or _LINE.search(where):",
         "if not above:",
         ("tests/unit/cli/test_place_fields.py",),
-    ),
-    Mutation(
-        "a stream without a dialect of CSV has the structure of an earlier version",
-        "query/structure.py",
-        'if declared["source"].get(field, "") is None:',
-        "if False:",
-        ("tests/unit/sources/test_csv_dialect.py::test_a_checkpoint_is_bound_to_the_dialect",),
     ),
 )

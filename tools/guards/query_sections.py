@@ -12,11 +12,11 @@ HAVING = "tests/unit/aggregate/test_having.py"
 
 MUTATIONS = (
     Mutation(
-        "head: states without a column for its cells need a rebuild",
+        "emd_join: the feedback period binds no checkpoint",
         "query/joins.py",
-        '{"emd_join.cells": "mean and deviation"} if section.method == "head" else {}',
-        "{}",
-        ("tests/unit/storage/test_manifest.py",),
+        'for name in ("ground_distance.matrix", "feedback"):',
+        'for name in ("ground_distance.matrix",):',
+        ("tests/unit/storage/test_manifest.py::test_a_feedback_period_may_change",),
     ),
     Mutation(
         "query file: a join does not select the identity of its answers",

@@ -33,36 +33,6 @@ MUTATIONS = (
         ("tests/unit/storage/test_status.py::test_what_is_unread_is_known_while_a_driver_reads",),
     ),
     Mutation(
-        "top-k: a ranking of rounded scores does not go on",
-        "storage/checkpoint.py",
-        "        require_own_scores(manifest, query, layout.home)\n",
-        "",
-        ("tests/unit/topk/test_scores.py::test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores",),
-    ),
-    Mutation(
-        "top-k: an earlier version refuses scores of their own type",
-        "storage/manifest.py",
-        'return OWN_SCORES if structure.get("kind") == "topk" else FORMAT',
-        "return FORMAT",
-        ("tests/unit/topk/test_scores.py::test_a_ranking_of_doubles_of_an_earlier_version_goes_on",),
-    ),
-    Mutation(
-        "emd_join: a feedback period of an earlier version binds no checkpoint",
-        "storage/manifest.py",
-        " - {UNBOUND})",
-        ")",
-        ("tests/unit/storage/test_manifest.py",),
-    ),
-    Mutation(
-        "checkpoint: a selection that its release did not know, and is empty, is no change",
-        "storage/manifest.py",
-        "if name in before or now[name] != []]",
-        "if True]",
-        (
-            "tests/contract/test_conditions_of_pairs.py::test_a_checkpoint_of_an_earlier_release_knows_no_selection_and_no_condition",
-        ),
-    ),
-    Mutation(
         "a full disk stands in the status",
         "storage/status.py",
         ".ljust(_ROOM)",

@@ -84,11 +84,11 @@ MUTATIONS = (
         (f"{REBUILD}::test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done[parallelism]",),
     ),
     Mutation(
-        "state version",
+        "format: neither an older nor a newer one is read",
         "storage/layout.py",
-        "if manifest.state != STATE_VERSION:",
-        "if False:",
-        (f"{REBUILD}::test_a_state_of_an_older_version_is_refused_and_made_anew",),
+        'if values["format"] != FORMAT:',
+        'if values["format"] > FORMAT:',
+        ("tests/unit/storage/test_format.py",),
     ),
     Mutation(
         "retention: seven days",
@@ -233,8 +233,8 @@ MUTATIONS = (
     Mutation(
         "correction: segments whose ranges of ids meet may hold repeats",
         "storage/log.py",
-        'mask = ~self.segments["distinct_ids"].to_numpy() | overlap_another(*self._id_ends)',
-        'mask = ~self.segments["distinct_ids"].to_numpy()',
+        " | overlap_another(*self._id_ends)",
+        "",
         ("tests/unit/storage/test_log.py",),
     ),
     Mutation(

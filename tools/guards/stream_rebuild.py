@@ -9,25 +9,18 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "format: the rebuild of another one is not completed",
+        "stream/rebuild.py",
+        "    layout.read_manifest()  # it refuses another format before anything is written\n",
+        "",
+        ("tests/unit/storage/test_format.py::test_an_interrupted_rebuild_of_another_format_is_not_completed",),
+    ),
+    Mutation(
         "null keys: a rebuild takes from the source what history lacks of them",
         "stream/rebuild.py",
         'if before.get(fields[0]) == "quarantine"}',
         "if False}",
         ("tests/contract/test_named_keys.py::test_records_with_a_null_in_a_key_are_groups_or_go_to_quarantine",),
-    ),
-    Mutation(
-        "top-k: nor is it rebuilt",
-        "stream/rebuild.py",
-        "    require_own_scores(manifest, query, layout.home)\n",
-        "",
-        ("tests/unit/topk/test_scores.py::test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores",),
-    ),
-    Mutation(
-        "a rebuild answers again where nulls were rejected",
-        "stream/rejected_before.py",
-        "if manifest.state >= _SKIPS_NULLS or",
-        "if True or",
-        ("tests/unit/stream/test_rebuild.py::test_records_that_an_earlier_release_rejected_for_a_null_are_answered",),
     ),
     Mutation(
         "where: history can't be read again in the place of the source",
@@ -49,13 +42,6 @@ MUTATIONS = (
         "readers=readers, plans_from=planned, ",
         "readers=readers, ",
         (f"{PAIRS}::test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn[emd_join-False]",),
-    ),
-    Mutation(
-        "arrival: a rebuild judges a record as before",
-        "stream/restated_journal.py",
-        "if segment.ingested_ms is None and segment.stream in stamped",
-        "if segment.stream in stamped",
-        ("tests/unit/stream/test_restated_journal.py",),
     ),
     Mutation(
         "a rebuild under another timezone reads no history",

@@ -9,13 +9,6 @@ _POLICY = "tests/unit/stream/test_load_policy.py"
 
 MUTATIONS = (
     Mutation(
-        "rescale: an earlier tailrace does not read the states of another number of tasks",
-        "stream/task_number.py",
-        "self.before_stamp()",
-        "pass",
-        (f"{_TESTS}::test_an_earlier_tailrace_does_not_go_on_with_another_number_of_tasks", _POLICY),
-    ),
-    Mutation(
         "rescale: a request is taken up once",
         "stream/task_number.py",
         'request.id != known.get("request")',

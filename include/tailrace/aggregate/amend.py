@@ -127,7 +127,7 @@ def _is_amended(aggregate: NamedAggregate) -> bool:
     """Test whether an aggregate's answers can be amended; a sum can't where a part of it could overflow.
 
     Of an aggregate within an expression there are no answers.
-    Of aggregates in doubles, only sums and the number of tuples can: late rows of earlier versions contain only sums.
+    Of aggregates in doubles, only sums and the number of tuples can, as late rows have only these.
     """
     if aggregate.within is not None or FUNCTIONS[aggregate.function].amended_as is None:
         return False

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.grouped_rows import GroupedRows
@@ -25,9 +24,6 @@ ORDER = ("event_micros", "arrival_micros", "id")
 
 ORDERED_BY = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US, "id")
 """The columns of tuples that the order follows from."""
-
-_EARLIER_ORDER = {"event_time": "event_micros", "arrival_time": "arrival_micros"}
-"""Columns of a state of an earlier version, in milliseconds."""
 
 
 def order_of(tuples: pa.RecordBatch) -> tuple[NDArray[Any], ...]:
@@ -95,14 +91,6 @@ class Chosen:
     @property
     def types(self) -> dict[str, pa.DataType]:
         return {self._has: pa.int64()} | self._chosen | self._order
-
-    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows of a state of an earlier version, whose times are in milliseconds."""
-        for earlier, now in _EARLIER_ORDER.items():
-            if (name := f"{self.name}:{earlier}") in rows.schema.names:
-                micros = pc.multiply(rows.column(name), 1000)
-                rows = rows.set_column(rows.schema.get_field_index(name), f"{self.name}:{now}", micros)
-        return rows
 
     def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         chosen = values if self.second is None else ValueColumn(tuples.column(self.second.source))

@@ -23,9 +23,6 @@ else:  # mypy requires a literal
 ESTIMATED = ("sum", "count")
 """The functions whose early answers can be scaled."""
 
-_LATER = ("by", "other", "limit", "approximate", "estimate", HAVING)
-"""Fields that declarations of earlier versions lack, and that are left out where they are not set."""
-
 _SECOND = ("by", "other")
 """The fields of the second column of functions of two."""
 
@@ -92,10 +89,10 @@ class ValuesSection(Section):
 
     @model_serializer(mode="wrap")
     def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out fields that declarations of earlier versions lack where they are not set."""
+        """Leave out fields that are not set, and put the function first."""
         dumped = dump(self)
         names = dict.fromkeys(["function", *dumped])
-        return {name: dumped[name] for name in names if name not in _LATER or dumped[name]}
+        return {name: value for name in names if (value := dumped[name]) is not None and value is not False}
 
     @property
     def columns(self) -> tuple[str, ...]:

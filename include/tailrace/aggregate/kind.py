@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
@@ -32,7 +31,6 @@ from tailrace.expressions.projection import WHERE, NamedError, Projection
 from tailrace.ground.answer_columns import HAVING, RETRACTED
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.errors_by_wait import ErrorsByWait
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
@@ -177,29 +175,16 @@ class Aggregate(KeyedWindows):
         return re.sub(r"\b_\d+\b", lambda name: calls.get(name[0], name[0]), text)
 
     @cached_property
-    def _by_order(self) -> tuple[Chosen | KeptInOrder, ...]:
-        """The accumulators that go by the order of tuples."""
-        both = (each for each in self.summary.accumulators if isinstance(each, Chosen | KeptInOrder))
-        return tuple(each for each in both if isinstance(each, KeptInOrder) or each.is_by_order)
-
-    @cached_property
     def _prepared(self) -> list[str]:
-        """The columns of prepared rows."""
-        return list(dict.fromkeys([*self.inputs[0].tuple_columns, *(ORDERED_BY if self._by_order else ())]))
+        """The columns of prepared rows; some accumulators go by the order of tuples."""
+        is_by_order = any(
+            isinstance(each, KeptInOrder) or (isinstance(each, Chosen) and each.is_by_order)
+            for each in self.summary.accumulators
+        )
+        return list(dict.fromkeys([*self.inputs[0].tuple_columns, *(ORDERED_BY if is_by_order else ())]))
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         return tuples.select(self._prepared)
-
-    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows of a state of an earlier version, whose times are in milliseconds."""
-        for each in self._by_order:
-            rows = each.upgraded(rows) if isinstance(each, Chosen) else rows
-        names = rows.schema.names
-        if EVENT_US in names or "arrival_time" not in names:
-            return rows
-        none, kept = pa.array(np.zeros(rows.num_rows, np.int64)), [name for name in names if name != "arrival_time"]
-        rows = rows.append_column(EVENT_US, none).append_column(ARRIVAL_US, none)
-        return rows.select(list(dict.fromkeys([*self._prepared, *kept])))
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
@@ -217,7 +202,6 @@ class Aggregate(KeyedWindows):
         return PaneState.empty(self.key_type, self.summary.types)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        batches = {name: self.upgraded(rows) for name, rows in batches.items()}
         return PaneState.from_arrow(batches, self.summary.types)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -233,7 +233,7 @@ class StreamClock:
     @staticmethod
     def unpack(batches: Batches, values: dict[str, Any]) -> StreamClock:
         """Restore the state from the output of `pack`."""
-        expected, batches = ExpectedCoverage.unpack(batches, values.get("expected"))
+        expected, batches = ExpectedCoverage.unpack(batches, values["expected"])
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         fact = values["in_force"]
         restored = {
@@ -243,6 +243,4 @@ class StreamClock:
         }
         for name in _OF_STREAMS:
             restored[name] = None if values[name] is None else np.array(values[name], np.int64)
-        if "furthest" not in values:  # a state of an earlier version
-            restored["furthest"] = max(values["latest"] or [BEFORE_ALL])
         return StreamClock(**{**values, **restored})

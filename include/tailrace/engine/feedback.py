@@ -51,7 +51,7 @@ class Feedback:
             The facts of the batch.
         """
         change = change_after(facts, *self._of_checkpoint)
-        if change.since != self._change.since:  # the loads so far are those of another number of tasks
+        if change.since != self._change.since:  # the loads so far belong to another number of tasks
             self.plan, self._loads, self._began_ms = None, {}, None
         self._change = change
         if not isinstance(self.kind, LoadBalanced) or change.now == 1:

@@ -13,10 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from tailrace.disorder.clock import Frontier, StreamClock
-from tailrace.disorder.quantile.window_sample import SAMPLED
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
@@ -26,7 +23,7 @@ from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import sample_schema, tick_contents, upgraded
+from tailrace.kind.capabilities import sample_schema, tick_contents
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.windows.windows import Windows
 
@@ -188,22 +185,10 @@ class QueryClock:
             arrived = TickBuffer.empty(self.tick_ms, id_types, sample_schema(self.kind))
             return ClockState(-1, StreamClock(), TotalCoverage(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
-        ticks = wire.under("arrived.", batches)
-        ticks |= {name: upgraded(self.kind, rows) for name, rows in ticks.items() if name.endswith(".sample")}
         return ClockState(
             values["batch"],
-            StreamClock.unpack(self._sampled(wire.under("clock.", batches)), values["clock"]),
+            StreamClock.unpack(wire.under("clock.", batches), values["clock"]),
             TotalCoverage.from_json(values["coverage"]),
-            TickBuffer.from_arrow(self.tick_ms, ticks, values["arrived"]),
+            TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),
         )
-
-    def _sampled(self, batches: Batches) -> Batches:
-        """Upgrade the columns of the sample that the policy keeps in the state of the clock."""
-        of_sample = {name: batch for name, batch in batches.items() if name.startswith(SAMPLED)}
-        if not of_sample:
-            return batches
-        columns = {name.removeprefix(SAMPLED): batch.column("value") for name, batch in of_sample.items()}
-        rows = upgraded(self.kind, pa.RecordBatch.from_pydict(columns))
-        others = {name: batch for name, batch in batches.items() if name not in of_sample}
-        return others | {SAMPLED + name: rows.select([name]).rename_columns(["value"]) for name in rows.schema.names}

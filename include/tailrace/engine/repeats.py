@@ -83,8 +83,7 @@ class KnownIds:
         """
         if RETRACTED not in tuples.column_names:
             return self._observe(tuples, until, before, frontier)
-        retracted = pc.fill_null(tuples[RETRACTED], False)  # null: it was pending in a state of an earlier version
-        is_retraction = np.asarray(retracted)
+        is_retraction = np.asarray(tuples[RETRACTED])
         is_version = ~is_retraction
         versions = tuples.filter(pa.array(is_version))
         known, repeats = self._observe(versions, until[is_version], before[is_version], frontier)

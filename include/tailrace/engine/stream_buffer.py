@@ -16,7 +16,6 @@ from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.engine.row_buffer import Cut, raise_ticks, renumber, split_at
 from tailrace.ground.columns import single_batch
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.wire import Batches
 
 Ints = NDArray[np.int64]
@@ -123,6 +122,4 @@ class StreamBuffer:
     @staticmethod
     def from_arrow(batches: Batches, newest: Newest) -> StreamBuffer:
         counts, sample, ids = (pa.Table.from_batches([batches[name]]) for name in _TABLES)
-        if ARRIVAL_US not in ids.column_names:  # a state of an earlier version, whose times are in milliseconds
-            ids = ids.append_column(ARRIVAL_US, pa.array(np.zeros(ids.num_rows, np.int64)))
         return StreamBuffer(Ticks.from_arrow(batches["ticks"]), counts, sample, ids, newest)

@@ -22,7 +22,7 @@ from tailrace.engine.row_buffer import RowBuffer
 from tailrace.ground import wire
 from tailrace.ground.columns import single_batch
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import combined, for_task, upgraded
+from tailrace.kind.capabilities import combined, for_task
 from tailrace.kind.protocol import WindowedKind
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import chunks_of
@@ -137,7 +137,7 @@ class Task:
                 delete_unnamed(self.store, named, values["batch"])
         stored = self.store.read(named)
         chunks = {part: tuple(stored[name] for name in mine) for part, mine in names.items()}
-        pending = {side: upgraded(self.kind, rows) for side, rows in wire.under("pending.", batches).items()}
+        pending = wire.under("pending.", batches)
         return TaskState(
             values["batch"],
             self.kind.restore(wire.under("state.", batches), chunks),

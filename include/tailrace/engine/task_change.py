@@ -37,7 +37,7 @@ def task_change(header: BatchHeader, first: int, since: int) -> TaskChange:
     fact = newest(header.facts, TASKS)
     if fact is None or fact.batch < since or not first:
         return TaskChange(first, first, since)
-    now, changed = fact.value["tasks"], fact.value.get("since", fact.batch)
+    now, changed = fact.value["tasks"], fact.value["since"]
     return TaskChange(fact.value["before"] if fact.batch == header.batch else now, now, changed)
 
 

@@ -18,10 +18,7 @@ from tailrace.engine.chunk_stores import LostChunk
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 
-VERSION = 8
-"""The version of the format of states; increase it when a later tailrace reads another format."""
-
-_HEADER_BYTES = 8  # the version, and the checksum of the state
+_HEADER_BYTES = 4  # the checksum of the state
 
 StateOwner = int | Literal["clock"]
 """The owner of a state: a task, by its number, or the clock."""
@@ -41,7 +38,7 @@ class TaskStates:
         Raises
         ------
         LostChunk
-            When it is missing, damaged, or of another version.
+            When it is missing or damaged.
         """
         if batch < 0:
             return None
@@ -50,11 +47,9 @@ class TaskStates:
             content = file.read_bytes()
         except FileNotFoundError:
             raise LostChunk(f"the state after batch {batch}, {file}, is not there") from None
-        version, state = int.from_bytes(content[:4], "big"), content[_HEADER_BYTES:]
-        if content[4:_HEADER_BYTES] != _checksum(state):
+        state = content[_HEADER_BYTES:]
+        if content[:_HEADER_BYTES] != _checksum(state):
             raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
-        if version != VERSION:
-            raise LostChunk(f"the state {file} is of version {version}, this tailrace reads {VERSION}")
         return state
 
     def write(self, owner: StateOwner, batch: int, state: bytes) -> None:
@@ -62,7 +57,7 @@ class TaskStates:
         file = self._file(owner, batch)
         if isinstance(file, Path):
             file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, VERSION.to_bytes(4, "big") + _checksum(state) + state)
+        write_atomically(file, _checksum(state) + state)
         if batch > 1:
             with suppress(OSError):  # `sweep` deletes it at a later start; the batch does not depend on it
                 self._file(owner, batch - 2).unlink(missing_ok=True)

@@ -131,20 +131,6 @@ class TaskOwned(Protocol):
         """Return the kind whose steps give only the answers that belong to one task, in a batch."""
 
 
-@runtime_checkable
-class Upgradable(Protocol):
-    """A kind for which earlier versions prepared rows, or sampled, in other columns."""
-
-    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert the rows of a stored state to the columns of this version; return them if they have these."""
-
-
-def upgraded(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of a stored state in the columns that the kind prepares now."""
-    convert: Callable[[pa.RecordBatch], pa.RecordBatch] | None = getattr(kind, Upgradable.upgraded.__name__, None)
-    return rows if convert is None else convert(rows)
-
-
 def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
     """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
     own: Callable[[TaskSlot], WindowedKind] | None = getattr(kind, TaskOwned.for_task.__name__, None)

@@ -186,21 +186,7 @@ class JoinedPairs(PairQuality):
         return PairState.from_chunks({}, self.bin_ms)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        return PairState.from_chunks(
-            {side: tuple(map(self._upgraded, mine)) for side, mine in chunks.items()}, self.bin_ms
-        )
-
-    def _upgraded(self, chunk: Chunk) -> Chunk:
-        rows = self.upgraded(chunk.rows)
-        return chunk if rows is chunk.rows else replace(chunk, rows=rows)
-
-    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Add `EVENT_US` to rows of a state of an earlier version, whose times are in milliseconds."""
-        names = rows.schema.names
-        if self.bounds_ms is None or EVENT_US in names or "event_time" not in names:
-            return rows
-        none = pa.array(np.zeros(rows.num_rows, np.int64))
-        return rows.add_column(names.index("event_time") + 1, EVENT_US, none)
+        return PairState.from_chunks(chunks, self.bin_ms)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(

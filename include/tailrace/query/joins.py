@@ -17,7 +17,7 @@ from tailrace.kind.selection import Selected, columns_of_side
 from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, StreamSection, Window
-from tailrace.query.structure import TABLE_PLACE, UNBOUND
+from tailrace.query.structure import TABLE_PLACE
 from tailrace.spatial_join.section import SpatialJoinSection
 
 
@@ -103,8 +103,7 @@ class EmdJoinQuery(JoinQuery):
         """Return the structure, with all settings in force, declared or not, and a matrix by its content.
 
         What follows from the number of bins is None while the source has still to show it. The feedback period is no
-        part of it, as no answer depends on a partition plan. Head-SJ's cells are, as the tasks' states have a column
-        for them; an earlier version had ranges of a key.
+        part of it, as no answer depends on a partition plan.
         """
         section = self.emd_join
         structure = super().structure() | {
@@ -112,9 +111,9 @@ class EmdJoinQuery(JoinQuery):
             "emd_join.span": None if section.takes_bins and section.span is None else section.span_width,
             "emd_join.ground_distance.digest": section.ground_distance.digest,
         }
-        structure.pop("emd_join.ground_distance.matrix", None)
-        structure.pop(UNBOUND, None)
-        return structure | ({"emd_join.cells": "mean and deviation"} if section.method == "head" else {})
+        for name in ("ground_distance.matrix", "feedback"):
+            structure.pop(f"emd_join.{name}", None)
+        return structure
 
 
 class SpatialJoinQuery(Query):
@@ -215,6 +214,4 @@ class SpatialJoinQuery(Query):
         }
         for name in TABLE_PLACE:  # where from, as the path of a source
             structure.pop(f"spatial_join.table.{name}", None)
-        if section.table is not None and section.table.on_no_match == "drop":  # as of a stream of an earlier version
-            structure.pop("spatial_join.table.on_no_match", None)
         return structure

@@ -22,7 +22,7 @@ from tailrace.query.elasticity_section import ElasticitySection
 from tailrace.query.later_versions import refuse_later_versions
 from tailrace.query.policy_pairing import check_policy
 from tailrace.query.sections import StreamSection
-from tailrace.query.structure import structure_of, with_null_keys
+from tailrace.query.structure import structure_of
 
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
@@ -246,7 +246,6 @@ class Query(Section):
         Refused
             When the declared fields do not fit these bounds.
         """
-        structure = with_null_keys(structure)
         streams = {
             name: stream.fixed_by(*(structure.get(f"streams.{name}.{field}") for field in ("bounds.ahead", "null_key")))
             for name, stream in self.streams.items()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tailrace.ground.duration import format_duration
@@ -14,16 +13,6 @@ if TYPE_CHECKING:
 
 TABLE_PLACE = {"path", "format", "connection", "table"}
 """The fields of a table that say where it is: it may move while a checkpoint lives."""
-
-UNBOUND = "emd_join.feedback"
-"""The path of a field that binds no checkpoint, as no answer depends on a partition plan; an earlier version's
-structures have it."""
-
-
-_KEY = re.compile(r"streams\.[^.]+\.key")
-
-_DIALECT = ("delimiter", "decimal")
-"""The fields of a source that only some CSV files need."""
 
 
 def structure_of(query: Query) -> dict[str, Any]:
@@ -51,24 +40,10 @@ def structure_of(query: Query) -> dict[str, Any]:
         del declared["null_key"]
         if stream.key is not None:
             declared["null_key"] = "group" if stream.groups_nulls else "quarantine"
-        if not stream.lookup:  # as of a stream of an earlier version
-            del declared["lookup"]
-        for field in _DIALECT:
-            if declared["source"].get(field, "") is None:
-                del declared["source"][field]
-        for section in declared.get("lookup", {}).values():
-            if section["corrections"] == "seen":
-                del section["corrections"]
         for field, named in (("lookup", stream.lookup), ("column", stream.columns)):
             if len(named) > 1:  # each sees those above it
                 declared[f"{field}_order"] = list(named)
     return dict(_flatten(declaration))
-
-
-def with_null_keys(structure: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a structure with the `null_key` of an earlier version, in which a record with a null key was no tuple."""
-    keys = [path for path, key in structure.items() if _KEY.fullmatch(path) and key is not None]
-    return {f"{path.removesuffix('key')}null_key": "quarantine" for path in keys} | dict(structure)
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

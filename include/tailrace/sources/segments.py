@@ -49,7 +49,7 @@ class Segment:
         The number of earlier segments in the log of all streams, and of earlier records in its own stream.
     ingested_ms : int or None
         The arrival time of its records if the source has no column for it; otherwise the clock at their reading, which
-        their arrival times exceed by at most `bounds.skew`. None in entries of earlier versions.
+        their arrival times exceed by at most `bounds.skew`. None before the segment is in a batch.
     size, of_rows : int
         The file's size in bytes, and the number of its records in all.
     version : int

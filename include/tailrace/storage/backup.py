@@ -30,7 +30,7 @@ from tailrace.storage.checkpoint import check_journal
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import require_files
-from tailrace.storage.manifest import FORMAT, READABLE, CheckpointManifest
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, UPSTREAM, stream_tables
 from tailrace.storage.tables import VACUUM, Tables, last_batch_of
 from tailrace.storage.writer import only_driver
@@ -46,7 +46,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
     Raises
     ------
     Refused
-        When the query never ran, or the directory is not empty.
+        When the query never ran, its stream is of another format, or the directory is not empty.
     Damaged
         When a part is lost.
     Busy
@@ -57,8 +57,6 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(home), "the query has never run in this warehouse", "tailrace run, first")
-    if manifest.format not in READABLE:
-        raise refuse(str(home), f"its stream is of format {manifest.format}, not {FORMAT}", "that version of tailrace")
     with layout.lock(VACUUM, _WAIT_S), new_directory(output, home.name) as new:
         made_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         copy = _Copy(layout, manifest, Layout(new / home.name))

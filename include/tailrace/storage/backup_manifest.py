@@ -84,7 +84,7 @@ class BackupManifest:
             values = json.loads(file.read_text())
             if values["format"] != FORMAT:
                 fault = f"tailrace {values['version']} made it: format {values['format']}, here {FORMAT}"
-                raise refuse(str(directory), fault, "that version of tailrace")
+                raise refuse(str(directory), fault, "that version of tailrace, or another backup")
             files = {str(name): FileRecord(int(size), str(digest)) for name, (size, digest) in values["files"].items()}
             manifest = BackupManifest(**values | {"files": files})
             if not is_query_name(manifest.query) or not all(map(_is_below, files)):

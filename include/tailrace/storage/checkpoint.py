@@ -18,7 +18,6 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.own_scores import require_own_scores
 from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
 from tailrace.storage.tables import Tables, last_batch_of
 from tailrace.storage.tasks_in_force import tasks_after_batch
@@ -98,7 +97,6 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
     manifest = layout.manifest()
     if manifest is not None:
         layout.require_same(manifest, query)
-        require_own_scores(manifest, query, layout.home)
     elif Tables(layout).has("metrics"):
         raise _damage(str(layout.stream), "it is lost, though the stream's tables are there", _restore_advice(layout))
     return manifest

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.command_line import CommandLine, NextCommand
-from tailrace.ground.errors import Busy, Damaged, InUse, Problem, refuse
+from tailrace.ground.errors import Busy, Damaged, InUse, Problem, Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 from tailrace.storage.changed_query import changed_query, rebuild_of
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.locks import writer_lock
-from tailrace.storage.manifest import FORMAT, READABLE, REBUILT, CheckpointManifest, binding_changes, create_manifest
+from tailrace.storage.manifest import FORMAT, CheckpointManifest, binding_changes, create_manifest
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 _BEGIN_ANEW = "another name for the query, or another warehouse, to begin again and read the source from its start"
@@ -131,6 +130,10 @@ class Layout:
 
         Raises
         ------
+        Refused
+            When the stream is of another format.
+        Damaged
+            When the manifest can't be read.
         Busy
             While a rebuild is taking effect.
         """
@@ -140,7 +143,7 @@ class Layout:
         return self.read_manifest()
 
     def read_manifest(self) -> CheckpointManifest | None:
-        """Read the manifest, also while a rebuild is taking effect."""
+        """Read the manifest like `manifest`, also while a rebuild is taking effect."""
         file = self.manifest_file
         try:
             if not holds(file):
@@ -148,13 +151,22 @@ class Layout:
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
                 raise ValueError(f"its format is {values['format']!r}")
-            if values["format"] not in REBUILT:  # `require_same` refuses it, whatever other fields it has
-                return CheckpointManifest("", {}, {}, format=values["format"])
+            if values["format"] != FORMAT:
+                raise self._other_format(values["format"])
             return CheckpointManifest(**values)
         except KeyError:
             raise self._damaged_manifest(file, "it has no format") from None
         except (ValueError, TypeError) as error:
             raise self._damaged_manifest(file, str(error)) from None
+
+    def _other_format(self, number: int) -> Refused:
+        version = "a newer" if number > FORMAT else "an older"
+        fault = f"the stream was begun by {version} version of tailrace: format {number}, here {FORMAT}"
+        remedy = (
+            f"that version of tailrace, to go on with it; or another name for the query, another warehouse, or "
+            f"{moving_away(self.home, 'old')}, to begin again and read the source from its start"
+        )
+        return refuse(str(self.home), fault, remedy)
 
     def _damaged_manifest(self, file: Location, fault: str) -> Damaged:
         remedy = f"to restore it from a backup; or to begin again: {moving_away(self.home)}"
@@ -210,7 +222,7 @@ class Layout:
         file: Path | None = None,
         command: NextCommand | None = None,
     ) -> None:
-        """Refuse a manifest of another format, and a query whose structure differs from the manifest's.
+        """Refuse a query whose structure differs from the manifest's.
 
         Parameters
         ----------
@@ -221,22 +233,6 @@ class Layout:
         """
         has_driver = command is None or holds(self.deployed)
         command = command or self.command(file)
-        if manifest.format not in READABLE:
-            version = "a newer" if manifest.format > FORMAT else "an older"
-            fault = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
-            taken_over = f"{command('rebuild')}, which takes it over; or " * (
-                manifest.format in REBUILT and not self.is_remote
-            )
-            remedy = (
-                f"{taken_over}that version of tailrace, to go on with it; or another warehouse, "
-                f"or {moving_away(self.home, 'old')}, to begin again and read the source from its start"
-            )
-            raise refuse(str(self.home), fault, remedy)
-        if manifest.state != STATE_VERSION:
-            fault = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
-            anew = _BEGIN_ANEW if self.is_remote else f"{command('rebuild')}, which builds the state again"
-            remedy = f"the tailrace that wrote it; or {anew}"
-            raise refuse(str(self.home), fault, remedy)
         if changed := binding_changes(manifest, query):
             rebuild = None if self.is_remote else rebuild_of(changed, command, has_driver, query.has_late_tuples)
             raise changed_query(changed, str(self.home), file, rebuild, _BEGIN_ANEW)

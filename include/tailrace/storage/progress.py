@@ -53,10 +53,10 @@ def frontier_at(layout: Layout, until_ms: int) -> int:
 
 
 def read_newest(tables: Tables, batches: int) -> dict[str, Any]:
-    """Return `NEWEST` of the last of a stream's first batches; empty before any."""
+    """Return `NEWEST` of the last of a stream's first batches; empty before any, and where it is not recorded."""
     if not batches or not tables.has("metrics"):
         return {}
-    rows = tables.read("metrics", NEWEST, ds.field("batch") == batches - 1).to_pylist()
+    rows = tables.read("metrics", list(NEWEST), ds.field("batch") == batches - 1).to_pylist()
     return rows[-1] if rows else {}
 
 
@@ -65,7 +65,7 @@ def read_totals(tables: Tables, batches: int) -> dict[str, int]:
     totals = {name: 0 for names in TOTALS.values() for name in names}
     for table, names in TOTALS.items():
         if tables.has(table):
-            counts = tables.read(table, names, ds.field("batch") < batches)
+            counts = tables.read(table, list(names), ds.field("batch") < batches)
             totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in names}
     return totals
 

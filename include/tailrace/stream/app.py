@@ -107,7 +107,7 @@ def run(
         pipeline = pipeline_of(query, layout, manifest)
         writer = EntryWriter(Journal(layout.journal), require_held)
         feedback = Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from)
-        task_number = TaskNumber.from_query(query, layout, manifest, require_held, options.live)
+        task_number = TaskNumber.from_query(query, layout, manifest, options.live)
         planner = _planner(query, layout, writer, sources, tables, feedback, options, task_number)
         return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
 

@@ -1,6 +1,6 @@
 """Rebuilds a stream from its journal and its tables; what the tables lack comes from its source.
 
-If no answer changes (a lost checkpoint, a state of an older version, a different parallelism), the journal is run again
+If no answer changes (a lost checkpoint, a different parallelism), the journal is run again
 into a new checkpoint, and the tables, which have all answers, stay. If answers change (a different window or function,
 …), everything is answered again, from the same segments, into tables beside the old ones. The result takes effect at
 once, at the end; replaced parts are kept aside.
@@ -20,18 +20,15 @@ from tailrace.delivery.places import check_places, deliver_all, locked_places
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import columns_of, table_types
-from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.facts import is_table
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
-from tailrace.query.structure import with_null_keys
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, OWN_SCORES, REBUILT, CheckpointManifest, changes, keeps_answers
-from tailrace.storage.own_scores import require_own_scores
+from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
@@ -40,7 +37,6 @@ from tailrace.storage.writer import only_driver
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.opening import pipeline_of
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
-from tailrace.stream.rejected_before import with_rejected_nulls
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
 from tailrace.stream.run import OnBatch, StreamRun
@@ -61,11 +57,12 @@ def rebuild(
     Raises
     ------
     Refused
-        When there is no stream, the query can't be rebuilt, or a part of its log is lost.
+        When there is no stream, or one of another format; the query can't be rebuilt; or a part of its log is lost.
     Busy
         While a driver, a correction or a calibration runs; or if it was drained before its end.
     """
     on_disk(layout.home)
+    layout.read_manifest()  # it refuses another format before anything is written
     with _alone(layout):
         if resume(layout):
             clear(layout)
@@ -129,15 +126,11 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")
-    if manifest.format not in REBUILT:
-        layout.require_same(manifest, query, file)  # refuses it
     journal = Journal(layout.journal)
     last = journal.last()
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin again")
     query = query.fixed_by(manifest.structure)
-    require_own_scores(manifest, query, layout.home)
-    manifest = with_rejected_nulls(manifest, query, layout)
     same = keeps_answers(changes(manifest, query))
     make_plan = _same_answers if same else _other_answers
     return make_plan(query, layout, manifest, last.header.batch + 1, file)
@@ -161,8 +154,7 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
     pipeline = replace(pipeline, readers=readers, plans_from=planned, table_versions=layout.table_versions)
-    version = OWN_SCORES if manifest.format == OWN_SCORES else FORMAT
-    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=version)
+    after = replace(manifest, structure=query.structure(), plans_from=planned)
     return Rebuild(query, layout, built, manifest, after, pipeline, replay, position.rows, rows, in_tables)
 
 
@@ -203,7 +195,7 @@ def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str,
     For a stream with a `where`, lookups or derived columns, history lacks the source's records; and those with a null
     in a key, where they went to quarantine, and it is another key now, or a null is a group.
     """
-    before, now = with_null_keys(manifest.structure), query.structure()
+    before, now = manifest.structure, query.structure()
     keys = {name: (f"streams.{name}.null_key", f"streams.{name}.key") for name in manifest.columns}
     without_nulls = {name: fields for name, fields in keys.items() if before.get(fields[0]) == "quarantine"}
     had_expressions = {

@@ -27,17 +27,8 @@ from tailrace.stream.table_versions import TableVersion, TableVersions, check_la
 
 
 def restated(query: Query, entries: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
-    """Yield the entries with the new query's idle time, and with arrival stamps where it needs them."""
-    stamped = {name for name, stream in query.streams.items() if stream.is_stamped}
-    for entry in entries:
-        planned_ms = entry.position.planned_ms
-        segments = tuple(
-            replace(segment, ingested_ms=planned_ms)
-            if segment.ingested_ms is None and segment.stream in stamped
-            else segment
-            for segment in entry.segments
-        )
-        yield replace(entry, header=replace(entry.header, idle_ms=query.idle_ms), segments=segments)
+    """Yield the entries with the new query's idle time."""
+    return (replace(entry, header=replace(entry.header, idle_ms=query.idle_ms)) for entry in entries)
 
 
 def new_entries(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tailrace.engine.task_change import change_after
 from tailrace.ground.facts import TASKS, Facts, newest, stamp
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import RESCALED, CheckpointManifest, write_manifest
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.rescale_request import RescaleRequest
 from tailrace.stream.load_policy import LoadPolicy
 
@@ -42,8 +42,6 @@ class TaskNumber:
         The bounds of the number in the query file; twice the same where it declares one number.
     request : callable
         Reads the last request.
-    before_stamp : callable
-        Called before a number is stamped: it gates the checkpoint, see `gated`.
     policy : LoadPolicy, optional
         Of a live stream whose file declares `elasticity`.
     """
@@ -52,24 +50,16 @@ class TaskNumber:
     since: int
     declared: tuple[int, int]
     request: Callable[[], RescaleRequest | None] = lambda: None
-    before_stamp: Callable[[], None] = lambda: None
     policy: LoadPolicy | None = None
 
     @classmethod
-    def from_query(
-        cls, query: Query, layout: Layout, manifest: CheckpointManifest, require_held: Callable[[], None], live: bool
-    ) -> TaskNumber | None:
+    def from_query(cls, query: Query, layout: Layout, manifest: CheckpointManifest, live: bool) -> TaskNumber | None:
         """Return the number of a query's stream; None where it stays as the stream was begun."""
         if not query.has_late_tuples:
             return None
         low, high = query.task_bounds
-
-        def gate() -> None:
-            require_held()
-            gated(layout)
-
         policy = LoadPolicy(low, high) if live and low < high else None
-        return cls(manifest.first_tasks, manifest.plans_from, (low, high), _Requests(layout).last, gate, policy)
+        return cls(manifest.first_tasks, manifest.plans_from, (low, high), _Requests(layout).last, policy)
 
     def observe(self, tasks: int, rows: int, took_ms: int) -> None:
         """Observe a batch, see `LoadPolicy.observe`."""
@@ -100,7 +90,6 @@ class TaskNumber:
             known["request"] = request.id
         if evidence is None:
             return facts
-        self.before_stamp()
         value = {"tasks": tasks, "before": before, "declared": [*self.declared], "request": known.get("request")}
         value["since"] = change.since if tasks == before else batch
         return stamp(facts, TASKS, value, segments, evidence, batch)
@@ -125,10 +114,3 @@ class _Requests:
             with suppress(OSError):  # a disk or a store may be away for a while: the request waits there
                 self._last = RescaleRequest.read(self.layout)
         return self._last
-
-
-def gated(layout: Layout) -> None:
-    """Give a stream the format whose journal has numbers of tasks, so that no earlier tailrace goes on with it."""
-    manifest = layout.read_manifest()
-    if manifest is not None and manifest.format < RESCALED:
-        write_manifest(layout.manifest_file, replace(manifest, format=RESCALED))

@@ -63,13 +63,13 @@ def test_a_part_without_values_adds_tuples_alone():
 
 @pytest.mark.parametrize("more", [{"column": "value"}, {"where": "value > 0"}])
 def test_the_number_of_values_is_not_amended(more):
-    """Late rows of earlier versions have the sum of the values there."""
+    """Late rows have the sum of the values there."""
     aggregate = kind_of(Sliding(10, 5), "count", **more)
     row = {"key": "a", "window_start": 10, "window_end": 20, "tuples": 2}
     streamed = pa.Table.from_pylist([row | {"value": 2.0}], aggregate.answer)
     late = streamed.select(LATE[:-1]).append_column("total", pa.array([7.0]))
     assert aggregate.amend(streamed, late).num_rows == 0
-    assert aggregate.late.field("total").type == pa.float64(), "as in tables of earlier versions"
+    assert aggregate.late.field("total").type == pa.float64()
 
 
 @pytest.mark.parametrize(

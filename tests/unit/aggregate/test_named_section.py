@@ -26,7 +26,7 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
     assert build(query).answer.names == [*WINDOW.columns, "revenue", "purchases", "p90", "tuples"]
     assert pickle.loads(pickle.dumps(query)) == query
     assert query.structure()["aggregate.p90.q"] == 0.9
-    assert "aggregate.p90.by" not in query.structure(), "an earlier version's checkpoint goes on"
+    assert "aggregate.p90.by" not in query.structure(), "it is not set"
     assert "aggregate.function" not in query.structure(), "the section has no function of its own in a file"
 
 

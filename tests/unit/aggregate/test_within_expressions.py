@@ -105,7 +105,7 @@ def test_a_checkpoint_is_bound_to_what_an_expression_means_and_not_to_its_spelli
         return query_of(f"{total}  r: {{expression: '{text}'}}\n").structure()
 
     assert structure("sum(a) / mean(b)") == structure("total / avg( b )") != structure("total / sum(b)")
-    assert structure(" total / 2 -- half")["aggregate.r.expression"] == " total / 2 -- half", "as of earlier versions"
+    assert structure(" total / 2 -- half")["aggregate.r.expression"] == " total / 2 -- half", "as written"
 
 
 STREAM = {"event_time": "at", "arrival_time": "came", "id": "id"}

@@ -56,7 +56,7 @@ def test_quantile_promises_any_answer_and_each_number_by_default() -> None:
     some = query_of("quantile", ", of: [rate, spread, users, newest]").policy
     assert some.of == ("rate", "spread", "users", "newest")
     assert policy_of(json.loads(json.dumps(settings_of(some)))) == some, "a fact holds it as JSON"
-    assert policy_of({"policy": "quantile", "error": 0.05, "risk": 0.05}).of is None, "facts of earlier releases"
+    assert policy_of({"policy": "quantile", "error": 0.05, "risk": 0.05}).of is None
 
 
 @pytest.mark.parametrize("policy", ["hybrid", "aq_k_slack"])

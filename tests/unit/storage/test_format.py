@@ -1,4 +1,4 @@
-"""A warehouse in another checkpoint format is refused, with the ways to go on, and left unchanged."""
+"""A warehouse in another format is refused, with the ways to go on, and left unchanged."""
 
 from __future__ import annotations
 
@@ -7,28 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from archives import unpack
 from oracle import Settings
+from tailrace.calibration.calibrate import calibrate
+from tailrace.correction.local_correction import correct
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.ground.object_path import ObjectPath
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
+from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import STATE_VERSION, CheckpointManifest
-from tailrace.stream import local_stream as app
+from tailrace.storage.manifest import FORMAT, CheckpointManifest
+from tailrace.storage.results import read_answers
+from tailrace.storage.tasks_in_force import request_tasks
+from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 
-FORMAT_4 = Path(__file__).parents[2] / "data" / "warehouse_format_4.tar.gz"
-"""Written by commit 7296674: a bounded run with --keep-open over 40 rows."""
-
-
-@pytest.fixture
-def warehouse(tmp_path) -> Path:
-    unpack(FORMAT_4, tmp_path / "wh")
-    stream = tmp_path / "wh" / "readings" / "_stream"
-    (stream / "origin.json").rename(stream / "manifest.json")
-    return tmp_path / "wh"
+READERS = {
+    "run": run,
+    "live run": lambda query, warehouse: run(query, warehouse, RunOptions(live=True)),
+    "rebuild": lambda query, warehouse: rebuild(query, warehouse, Path("readings.yaml")),
+    "correct": correct,
+    "calibrate": lambda query, warehouse: calibrate(query, warehouse, dry_run=True),
+    "results": lambda query, warehouse: read_answers(query, warehouse, streamed=True),
+    "backup": lambda query, warehouse: back_up(Layout.for_query(warehouse, query.name), warehouse / "backup"),
+    "rescale": lambda query, warehouse: request_tasks(Layout.for_query(warehouse, query.name), query, 3),
+    "deploy": lambda query, warehouse: Layout.for_query(warehouse, query.name).require_deployable(query, None),
+    "readable": lambda query, warehouse: checkpoint.readable(Layout.for_query(warehouse, query.name), query),
+    "resumable": lambda query, warehouse: checkpoint.resumable(Layout.for_query(warehouse, query.name), query),
+}
 
 
 @pytest.fixture
@@ -37,59 +44,64 @@ def query(tmp_path) -> Query:
     return make_query(tmp_path / "in", Settings(1000, 500, 100, "sum", ("k_slack", 100)))
 
 
+@pytest.fixture
+def warehouse(tmp_path, query) -> Path:
+    Layout.for_query(tmp_path / "wh", query.name).create_checkpoint(query.structure(), {}, {})
+    return tmp_path / "wh"
+
+
+def give_format(warehouse: Path, number: int) -> None:
+    """Write the number of a format into the manifest of the stream, and a field that this version does not know."""
+    file = warehouse / "readings" / "_stream" / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": number, "what": "nobody knows"}))
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-@pytest.mark.parametrize("live", [False, True])
-def test_a_stream_in_an_earlier_format_is_not_resumed(warehouse, query, live):
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("number", "version"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
+def test_a_stream_in_another_format_is_refused_and_stays_as_it_is(warehouse, query, reader, number, version):
+    give_format(warehouse, number)
     before = contents(warehouse)
     with pytest.raises(Refused) as error_info:
-        app.run(query, warehouse, RunOptions(live=live))
-    message = str(error_info.value)
-    assert f"{warehouse / 'readings'}: the stream was begun by an older version of tailrace: format 4" in message
-    assert (
-        f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
+        READERS[reader](query, warehouse)
+    assert not isinstance(error_info.value, Damaged), "a restored backup would not help"
+    home = warehouse / "readings"
+    assert str(error_info.value) == (
+        f"{home}: the stream was begun by {version} version of tailrace: format {number}, here {FORMAT}\n"
+        "    right would be: that version of tailrace, to go on with it; or another name for the query, another "
+        f"warehouse, or mv {home} {home}.old, to begin again and read the source from its start"
     )
     assert contents(warehouse) == before
 
 
-@pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
-def test_a_checkpoint_in_an_earlier_format_is_not_read(warehouse, query, look):
-    with pytest.raises(Refused, match="begun by an older version of tailrace"):
-        look(Layout.for_query(warehouse, query.name), query)
-
-
-@pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
-def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_path, query, look):
-    layout = Layout.for_query(tmp_path / "later", query.name)
-    layout.stream.mkdir(parents=True)
-    (layout.stream / "manifest.json").write_text('{"format": 1000, "what": "nobody knows"}')
-    with pytest.raises(Refused, match="begun by a newer version of tailrace: format 1000") as error_info:
-        look(layout, query)
-    assert not isinstance(error_info.value, Damaged), "a restored backup would not help"
+def test_an_interrupted_rebuild_of_another_format_is_not_completed(warehouse, query):
+    give_format(warehouse, FORMAT - 1)
+    (warehouse / "readings" / "_switch.json").write_text('[["results", "_before/1/results"]]')
+    before = contents(warehouse)
+    with pytest.raises(Refused, match="an older version of tailrace"):
+        READERS["rebuild"](query, warehouse)
+    assert contents(warehouse) == before
 
 
 @pytest.mark.parametrize("value", [None, "9", 9.5])
-def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_format(tmp_path, query, value):
-    layout = Layout.for_query(tmp_path / "unknown", query.name)
-    layout.create_checkpoint(query.structure(), {}, {})
-    file = layout.stream / "manifest.json"
+def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_format(warehouse, query, value):
+    file = warehouse / "readings" / "_stream" / "manifest.json"
     manifest = json.loads(file.read_text())
     del manifest["format"]
     file.write_text(json.dumps(manifest if value is None else manifest | {"format": value}))
     with pytest.raises(Damaged, match=r"manifest\.json: it is damaged \(.*format"):
-        checkpoint.resumable(layout, query)
+        READERS["resumable"](query, warehouse)
 
 
-@pytest.mark.parametrize("state", [STATE_VERSION, STATE_VERSION - 1], ids=["another window", "an older state"])
 @pytest.mark.parametrize("is_remote", [False, True], ids=["disk", "bucket"])
-def test_a_rebuild_is_advised_only_where_it_is_possible(tmp_path, query, state, is_remote):
+def test_a_rebuild_is_advised_only_where_it_is_possible(tmp_path, query, is_remote):
     layout = Layout(ObjectPath("s3://lake/tables/readings") if is_remote else tmp_path)
-    manifest = CheckpointManifest("1", query.structure() | {"window.size": "2 s"}, {}, state=state)
+    manifest = CheckpointManifest("1", query.structure() | {"window.size": "2 s"}, {}, {}, {})
     with pytest.raises(Refused) as error_info:
         layout.require_same(manifest, query)
-    right = "the old value" if state == STATE_VERSION else "the tailrace that wrote it"
     advice = "another name for the query, or another warehouse" if is_remote else "tailrace rebuild FILE --warehouse"
-    assert f"{right}; or {advice}" in str(error_info.value)
+    assert f"the old value; or {advice}" in str(error_info.value)
     assert ("tailrace rebuild" in str(error_info.value)) is not is_remote

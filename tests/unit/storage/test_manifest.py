@@ -60,25 +60,8 @@ def test_a_bound_that_nobody_wrote_is_not_named_beside_a_changed_window() -> Non
     assert changed(Settings(3 * HOUR, HOUR, 100, "sum", ("k_slack", 1_000))) == {"window.size"}
 
 
-def test_a_manifest_of_an_earlier_version_has_no_skew() -> None:
-    now = make_query(Path("in"), BEFORE)
-    before = {name: value for name, value in now.structure().items() if not name.endswith(".skew")}
-    assert changes(CheckpointManifest("id", before, {}, {}, {}), now) == {}
-
-
 @pytest.mark.parametrize("section", [{}, {"feedback": timedelta(hours=1)}])
-def test_a_feedback_period_may_change_and_an_earlier_version_had_one_in_its_manifest(section: dict) -> None:
+def test_a_feedback_period_may_change(section: dict) -> None:
     query = query_over(Path("in"), "emd_join", 2)
-    begun = CheckpointManifest("id", query.structure() | {"emd_join.feedback": 2500}, {}, {}, {})
+    begun = CheckpointManifest("id", query.structure(), {}, {}, {})
     assert changes(begun, query.model_copy(update={"emd_join": query.emd_join.model_copy(update=section)})) == {}
-
-
-def test_head_with_the_ranges_of_an_earlier_version_needs_a_rebuild() -> None:
-    """The states of its tasks lack the column that its cells are found by."""
-    query = query_over(Path("in"), "emd_join", 2)
-    section = query.emd_join.model_copy(update={"method": "head", "span": None, "feedback": None})
-    head = query.model_copy(update={"emd_join": section})
-    now = head.structure()
-    begun = CheckpointManifest("id", {name: now[name] for name in now if name != "emd_join.cells"}, {}, {}, {})
-    assert changes(begun, head) == {"emd_join.cells": (None, "mean and deviation")}
-    assert keeps_answers(changes(begun, head))

@@ -33,7 +33,7 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def manifest_of(query, identities: dict[str, str] | None = None) -> CheckpointManifest:
-    return CheckpointManifest("id", query.structure(), dict.fromkeys(STREAMS, TYPES), identities or {})
+    return CheckpointManifest("id", query.structure(), dict.fromkeys(STREAMS, TYPES), identities or {}, {})
 
 
 # The files of both directories have the same names, so a feed that took the other's progress would skip them.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from deaths import deaths
@@ -20,11 +18,9 @@ from oracle_assertions import assert_close, assert_streamed
 from tailrace.cli.commands import app
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Busy, Damaged, Refused
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.storage import manifest as manifests
 from tailrace.storage import switch as switching
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
@@ -256,34 +252,6 @@ def test_times_of_ingest_stay_where_records_bring_none(life):
     assert_streamed(rows, stream(ingested, WIDER))
 
 
-def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch):
-    life.read(3)
-    versions = f"version {STATE_VERSION}, this tailrace reads {STATE_VERSION + 1}"
-    for module in (manifests, rebuilding, __import__("tailrace.storage.layout", fromlist=["layout"])):
-        monkeypatch.setattr(module, "STATE_VERSION", STATE_VERSION + 1)
-    with pytest.raises(Refused, match=f"{versions}\n.*tailrace rebuild {FILE}"):
-        life.driver.layout.require_deployable(life.driver.query, FILE)
-    with pytest.raises(Refused, match=versions):
-        life.driver.run(10)
-    life.driver.rebuild(life.driver.query)
-    life.driver.layout.require_deployable(life.driver.query, FILE)
-    life.read(2)
-    life.assert_streamed(SETTINGS)
-
-
-@pytest.mark.parametrize(
-    ("reason", "state", "is_other"), [("value is null", 7, True), ("value is null", 8, False), ("id is null", 7, False)]
-)
-def test_records_that_an_earlier_release_rejected_for_a_null_are_answered(life, reason, state, is_other):
-    life.read(3)
-    tables = life.driver.tables
-    row = tables.read("quarantine").slice(0, 1)
-    tables.add("quarantine", row.set_column(row.schema.get_field_index("reason"), "reason", pa.array([reason])))
-    manifest = life.driver.layout.manifest()
-    manifests.write_manifest(life.driver.layout.manifest_file, replace(manifest, state=state))
-    assert plan_rebuild(life.driver.query, life.driver.layout, FILE).answers_anew is is_other
-
-
 def test_a_plan_writes_nothing_and_tells_how_much_is_run_again(life):
     life.read(4)
     before = sorted(str(path) for path in life.home.rglob("*"))
@@ -355,11 +323,6 @@ def test_a_column_that_history_lacks_is_read_from_the_source(life):
 def test_what_can_not_be_rebuilt_is_refused(life):
     with pytest.raises(Refused, match="the query has no stream here"):
         life.driver.rebuild(life.driver.query)
-    life.read(1)
-    declared = json.loads(life.driver.layout.manifest_file.read_text())
-    life.driver.layout.manifest_file.write_text(json.dumps(declared | {"format": 8}))
-    with pytest.raises(Refused, match="an older version of tailrace"):
-        life.driver.rebuild(life.query(WIDER))
 
 
 def _is_named(table: Path, file: Path) -> bool:

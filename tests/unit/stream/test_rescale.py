@@ -16,10 +16,9 @@ from rescaled_stream import PART, SETTINGS, TOPK, TUPLES, Rescaled, WorkerJobs
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.kinds import build
-from tailrace.storage import checkpoint, layout
+from tailrace.storage import checkpoint
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, RESCALED
 from tailrace.storage.rescale_request import RescaleRequest
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.tasks_in_force import request_tasks
@@ -109,9 +108,7 @@ def test_a_rebuild_spreads_the_state_over_the_number_of_the_file(tmp_path):
     life.request(4)
     life.read()
     before = rows_of(tmp_path / "wh", "results", "late", "metrics")
-    assert life.driver.layout.manifest().format == RESCALED
     life.driver.rebuild(life.query())
-    assert life.driver.layout.manifest().format == FORMAT, "any tailrace of this format goes on with it"
     assert rows_of(tmp_path / "wh", *before) == before
     life.read()
     assert life.tasks[-2:] == [4, 2], "the request was taken up before"
@@ -157,23 +154,6 @@ def test_a_lost_state_of_any_task_in_force_is_refused(tmp_path):
     assert states.missing(4, newest) is None
     (life.driver.layout.states / "3" / f"{newest:08d}.state").unlink()
     with pytest.raises(Damaged, match=r"/3/.* of a task is lost"):
-        life.read()
-
-
-def test_an_earlier_tailrace_does_not_go_on_with_another_number_of_tasks(tmp_path, monkeypatch):
-    life = Rescaled(tmp_path)
-    life.read()
-    assert life.driver.layout.manifest().format == FORMAT
-    life.request(4)
-    life.write()
-    monkeypatch.setattr(Journal, "append", lambda self, entry: pytest.fail("the format is first"))
-    with pytest.raises(pytest.fail.Exception):
-        life.driver.run(PART)
-    assert life.driver.layout.manifest().format == RESCALED
-    monkeypatch.undo()
-    life.read()
-    monkeypatch.setattr(layout, "READABLE", (FORMAT,))
-    with pytest.raises(Refused, match="begun by a newer version of tailrace: format 11"):
         life.read()
 
 

@@ -52,7 +52,7 @@ def manifest_of(query: Query) -> CheckpointManifest:
     identities = {
         name: DeltaTable(source.path).metadata().id for name, source in sources.items() if source.format == "delta"
     }
-    return CheckpointManifest("id", query.structure(), dict.fromkeys(sources, TYPES), identities)
+    return CheckpointManifest("id", query.structure(), dict.fromkeys(sources, TYPES), identities, {})
 
 
 def open_feed(query: Query, layout: Layout, manifest: CheckpointManifest | None, live: bool) -> Feed:

@@ -47,7 +47,7 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def open_feed(query: Query, layout: Layout, live: bool = True) -> FileFeed:
-    manifest = CheckpointManifest("id", query.structure(), {"readings": TYPES}, {})
+    manifest = CheckpointManifest("id", query.structure(), {"readings": TYPES}, {}, {})
     (feed,) = open_feeds(query, layout, manifest, live).values()
     assert isinstance(feed, FileFeed)
     return feed

@@ -1,11 +1,9 @@
-"""Scores in their own type: from files to readers, in the formats without types, and begun by an earlier version."""
+"""Scores in their own type: from files to readers, in the formats without types."""
 
 from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +16,14 @@ from rankings import SCORES, contents, ranked, rankings_of, streamed, with_score
 from tailrace.answers.by_window import ByWindow
 from tailrace.engine.stream_reader import columns_of
 from tailrace.engine.stream_records import StreamRecords
-from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.sources.formats import settled_types
 from tailrace.sources.segments import NULL
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, OWN_SCORES, write_manifest
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run
-from tailrace.stream.rebuild import plan_rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.topk.best import contenders
 from tailrace.topk.scores import Scores
@@ -210,34 +205,3 @@ def test_the_greatest_integer_of_a_group_without_a_bound_is_a_contender():
     worse = np.repeat([0, np.iinfo(np.int64).max], [400, 4600])
     places = contenders(group, worse, 5, np.arange(5000)[::-1].__getitem__)
     assert {4995, 4996, 4997, 4998, 4999} <= set(places.tolist())
-
-
-def begun_before(tmp_path, scores: list, dtype: pa.DataType):
-    """A stream with the manifest that an earlier version wrote."""
-    write(tmp_path, "parquet", scores, dtype)
-    query = topk("parquet", tmp_path)
-    run(query, tmp_path / "wh")
-    layout = Layout.for_query(tmp_path / "wh", "q")
-    manifest = layout.manifest()
-    assert manifest.format == OWN_SCORES, "an earlier version refuses it"
-    write_manifest(layout.manifest_file, replace(manifest, format=FORMAT))
-    return query, layout
-
-
-@pytest.mark.parametrize(
-    ("scores", "dtype", "named"),
-    [([1, 2], pa.int64(), "int64"), ([Decimal(1)], pa.decimal128(9, 2), r"decimal128\(9, 2\)")],
-)
-def test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores(tmp_path, scores, dtype, named):
-    query, layout = begun_before(tmp_path, scores, dtype)
-    with pytest.raises(Refused, match=f"an earlier version of tailrace ranked v as doubles, and its type is {named}"):
-        run(query, tmp_path / "wh")
-    with pytest.raises(Refused, match="ranked v as doubles"):
-        plan_rebuild(query, layout, tmp_path / "q.yaml")
-
-
-def test_a_ranking_of_doubles_of_an_earlier_version_goes_on(tmp_path):
-    query, layout = begun_before(tmp_path, [1.5, 2.5], pa.float64())
-    run(query, tmp_path / "wh")
-    assert answers_of(query, tmp_path) == [(2, 2.5), (1, 1.5)]
-    assert plan_rebuild(query, layout, tmp_path / "q.yaml").manifest.format == FORMAT
