@@ -19,7 +19,7 @@ parts: setup ## Bring what tests need beside Python, before the first of them: C
 	@PYTHONPATH=include:tests $(BIN)/python tools/fetch_parts.py
 
 demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1, SPATIAL=1 and KAFKA=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
-	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
+	@$(BIN)/python tools/dev.py demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder
 
@@ -70,7 +70,7 @@ docs: setup ## Build the documentation with warnings as errors, and serve it on 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	PYTHONPATH=tools $(BIN)/lint-imports
 	$(BIN)/mypy --num-workers $(PROCESSES)
 
 tree: setup ## Say what is to mend in the form of the tree: lengths, guards, records, language, tables of pages; MEND=1 writes what follows from code
@@ -81,10 +81,10 @@ format: setup ## Put the code in order
 	$(BIN)/ruff format .
 
 bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and the speed of `emd_join` and `spatial_join`
-	$(BIN)/tailrace bench aggregate
-	$(BIN)/tailrace bench topk --rows 8000000
-	$(BIN)/tailrace bench emd
-	$(BIN)/tailrace bench spatial
+	$(BIN)/python tools/dev.py bench aggregate
+	$(BIN)/python tools/dev.py bench topk --rows 8000000
+	$(BIN)/python tools/dev.py bench emd
+	$(BIN)/python tools/dev.py bench spatial
 
 audit: setup ## Ask PyPI's advisories about every package of the lock; needs the network, and ends with 1 if one is known
 	@sh tools/audit.sh

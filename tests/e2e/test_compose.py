@@ -21,9 +21,9 @@ from confluent_kafka import KafkaException, admin
 
 from compose import ROOT, Here, services
 from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_settings, logs, make_topic, servers, until
+from demo.truth import share_right, truth
 from postgres import Server
 from processes import beyond_loopback, command, listening
-from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api

@@ -1,4 +1,4 @@
-"""`tailrace replay --kafka`: the Kafka source reads back the tuples of the files that the same command writes."""
+"""`tools/dev.py replay --kafka`: the Kafka source reads back the tuples of the files that the same command writes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from generators.delays import epoch_ms
 from kafka.test_source import readings, topic_query
 from local_driver import Driver
 from tailrace.drivers.ports import free_port
-from tailrace.generators.delays import epoch_ms
 
 ARGUMENTS = ("replay", "--model", "game2", "--seed", 5)
 
