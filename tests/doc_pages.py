@@ -73,9 +73,9 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def inline_commands(text: str) -> list[str]:
+def inline_commands(text: str, program: str = "tailrace") -> list[str]:
     """Return the commands in the running text of a page: `tailrace …` between backticks."""
-    return re.findall(r"(?<!`)`(tailrace(?: [^`\n]+|\n[^`]+)?)`(?!`)", _FENCE.sub("", text))
+    return re.findall(rf"(?<!`)`({program}(?: [^`\n]+|\n[^`]+)?)`(?!`)", _FENCE.sub("", text))
 
 
 def indented_commands(text: str) -> list[str]:

@@ -1,18 +1,18 @@
-"""The files of the wheel by the settings of pyproject.toml, and the wheel itself."""
+"""The files of the wheel by the settings of pyproject.toml; the sdist and the wheel themselves."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_SOURCES = ("pyproject.toml", "README.md", "LICENSE")
-_IGNORED = shutil.ignore_patterns("__pycache__", "*.parquet", "*.npz", "*.mp4")
-_BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+_SOURCES = ("pyproject.toml", "README.md", "LICENSE", "include/tailrace/*", "dags/*", "plugins/*", "spark_apps/*")
+_BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_{form}(sys.argv[1]))"
 
 
 def files_of_wheel() -> list[str]:
@@ -34,20 +34,41 @@ def _matches(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def build_wheel(directory: Path) -> Path:
-    """Build the wheel of a copy of this tree, by the build backend of pyproject.toml and without the network.
+def data_files_of_wheel() -> list[str]:
+    """List the files that an installation puts under `share/tailrace`, as the wheel names them there."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    return [f"{place}/{file.name}" for place, globs in declared.items() for glob in globs for file in ROOT.glob(glob)]
+
+
+def build(directory: Path) -> tuple[Path, Path]:
+    """Build the sdist of this tree and the wheel of that sdist, by the build backend and without the network.
+
+    The tree is copied without what git ignores. A file that is not in the sdist is therefore not in the wheel.
 
     Parameters
     ----------
     directory : Path
-        An empty directory for the copy and the wheel.
+        An empty directory for the copy, the sdist and the wheel.
+
+    Returns
+    -------
+    sdist, wheel : Path
     """
-    tree = directory / "tree"
-    shutil.copytree(ROOT / "include" / "tailrace", tree / "include" / "tailrace", ignore=_IGNORED)
-    for name in _SOURCES:
-        shutil.copy(ROOT / name, tree / name)
-    command = [sys.executable, "-c", _BUILD, str(directory)]
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", *_SOURCES]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in names:
+        if name and (ROOT / name).is_file():
+            (directory / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, directory / "tree" / name)
+    sdist = _build("sdist", directory / "tree", directory)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(directory / "unpacked", filter="data")
+    (unpacked,) = (directory / "unpacked").iterdir()
+    return sdist, _build("wheel", unpacked, directory)
+
+
+def _build(form: str, tree: Path, directory: Path) -> Path:
+    command = [sys.executable, "-c", _BUILD.format(form=form), str(directory)]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (wheel,) = directory.glob("*.whl")
-    return wheel
+    return directory / done.stdout.splitlines()[-1]

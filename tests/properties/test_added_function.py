@@ -28,6 +28,9 @@ from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
 from tailrace.aggregate.functions import FUNCTIONS, Function
 from tailrace.aggregate.section import AggregateSection
 from tailrace.calibration.measure import measure
+from tailrace.sql import functions as sql_functions
+from tailrace.sql.translate import translate
+from tailrace.sql.write import write
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
 SOME = drawn(60)
@@ -46,7 +49,7 @@ def bind_range(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
 
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
-    """The function in the registry, and its value in the oracle."""
+    """The function in the registry, its form in SQL, and its value in the oracle."""
     of_others = oracle.aggregate
 
     def aggregate(function: str, values, q: float | None = None) -> Truth:
@@ -57,6 +60,8 @@ def registered() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(FUNCTIONS, "range", Function("range"))
         patch.setitem(BINDINGS, "range", bind_range)
+        patch.setitem(sql_functions.OF_COLUMN, "range", "range")
+        patch.setattr(sql_functions, "_NAMES", (*sql_functions.OF_COLUMN, *sql_functions._NAMES))
         patch.setattr(oracle, "aggregate", aggregate)
         yield
 
@@ -111,6 +116,14 @@ def test_calibrations_measure_what_the_stream_gives_with_each_wait(case, data):
     expected = [accuracy(tuples, query, duration, ends) for duration in durations]
     assert result.quality == pytest.approx(np.array(expected), abs=1e-9)
     assert batch(tuples, query), "the oracle knows the function"
+
+
+def test_sql_text_says_it():
+    text = "SELECT range(v) AS spread FROM TUMBLE(TABLE readings, DESCRIPTOR(at), INTERVAL '5' SECONDS)"
+    beside = {"streams": {"readings": {"event_time": "at", "id": "id"}}}
+    declared = translate(f"{text} GROUP BY window_start, window_end", beside).fields
+    assert declared["aggregate"] == {"spread": {"function": "range", "column": "v"}}
+    assert translate(*write(declared)).fields == declared
 
 
 @pytest.mark.parametrize("declared", [{"function": "count"}, {"function": "quantile", "column": "v", "q": 0.9}])

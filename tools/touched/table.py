@@ -105,7 +105,7 @@ TABLE = (
     Row((*rooms("__init__.py"), "docs/python.md"), ("tests/unit/api/*",), "use the Python API"),
     Row(
         ("docs/*", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "include/examples/*", "tools/docs_site/*"),
-        ("tests/doc_pages.py", "tests/unit/docs/*"),
+        ("tests/doc_pages.py", "tests/unit/docs/*", "tests/orchestration/test_airflow_on_pages.py"),
         "read every page",
     ),
     Row(("include/examples/*",), ("tests/unit/cli/test_examples.py",), "run the examples"),
@@ -118,5 +118,9 @@ TABLE = (
     Row(("tools/guards/*", "tools/tree/*"), ("tests/unit/test_tree.py",), "hold the rules of the tree"),
     Row(("tools/chaos/*",), ("tests/unit/test_chaos.py",), "hold the tally of faults"),
     Row(("tools/touched/*",), ("tests/unit/test_touched.py",), "hold this choice"),
-    Row(("tools/wheel.sh", "LICENSE", "README.md"), ("tests/unit/test_wheel.py",), "look into the wheel"),
+    Row(
+        ("tools/wheel.sh", "LICENSE", "README.md", "pyproject.toml", "dags/*", "plugins/*", "spark_apps/*"),
+        ("tests/gate/test_wheel.py",),
+        "look into the wheel",
+    ),
 )

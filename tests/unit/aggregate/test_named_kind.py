@@ -18,6 +18,8 @@ from tailrace.aggregate.planning import aggregate_of
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.overflows import OVERFLOWED
+from tailrace.sql.translate import translate
+from tailrace.sql.write import write
 from tailrace.windows.sliding import Sliding
 
 TYPES = {"whole": pa.int64(), "money": pa.decimal128(18, 2), "text": pa.string(), "real": pa.float64()}
@@ -258,6 +260,17 @@ def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
 
 def test_each_function_that_a_file_may_name_is_bound() -> None:
     assert BINDINGS.keys() == FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_that_a_file_may_name_has_a_form_in_sql(name: str) -> None:
+    function = FUNCTIONS[name]
+    parameters = {parameter: {"q": "0.9", "limit": "7"}[parameter] for parameter in function.parameters}
+    section = {"function": name} | {column: column for column in function.columns} | parameters
+    rest = {"streams": {"events": {"event_time": "at", "id": "id"}}, "window": {"size": "5 min"}}
+    written = write({"kind": "aggregate", "aggregate": {"answer": section}} | rest)
+    assert written is not None, "OF_COLUMN, or section_of and call_text, of sql/functions.py"
+    assert translate(*written).fields["aggregate"] == {"answer": section}
 
 
 def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() -> None:

@@ -20,6 +20,7 @@ import typer
 import yaml
 from jsonschema import Draft202012Validator
 
+import other_programs
 from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, site_module, words
 from tailrace.cli.commands import app
 from tailrace.drivers import spark_daemon
@@ -52,27 +53,10 @@ OFFLINE = {
 """The commands that end by themselves and need nothing but files; `run` does where it is bounded."""
 LEAST = {"docs/tutorial-csv.md": 7, "docs/first-query.md": 3}
 """How many commands are run on a page at least, where it is more than one."""
-OTHERS = {
-    "airflow",
-    "cp",
-    "docker",
-    "export",
-    "git",
-    "openssl",
-    ".",
-    "pip",
-    "uv",
-    "cd",
-    "mkdir",
-    "rm",
-    "curl",
-    "apt-get",
-    "tailrace",
-}
-"""The programs of others that pages name: their lines are not run."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 SCHEMA = json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
+EXAMPLES = sorted((ROOT / "include" / "examples").rglob("*.md"))
 DIALECTS = ("duckdb", "postgres", "spark", "trino")
 
 
@@ -184,8 +168,10 @@ def fault_of(line: str) -> str | None:
                     spark_daemon._parser().parse_args(rest)
             case ["python", file, *_]:
                 assert (ROOT / file).exists(), f"no file {file}"
+            case ["airflow", *_]:
+                pass  # tests/orchestration/test_airflow_on_pages.py parses it
             case [program, *_]:
-                assert program in OTHERS, f"{program} is none of {OTHERS}"
+                assert other_programs.check(parts), f"no test knows how {program} is called so"
     except (Exception, SystemExit) as fault:  # argparse leaves by one
         return f"{line}: {getattr(fault, 'message', None) or fault!r}"
     return None
@@ -195,6 +181,11 @@ def fault_of(line: str) -> str | None:
 def test_commands_are_such_as_there_are(page):
     lines = [line for block in BLOCKS[page] if block.is_shell for line in block.commands]
     assert [fault for fault in map(fault_of, lines) if fault] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *(str(file.relative_to(ROOT)) for file in EXAMPLES)])
+def test_a_page_names_extras_that_there_are(page):
+    assert other_programs.unknown_extras(PAGES.get(page) or (ROOT / page).read_text()) == set()
 
 
 def test_commands_stand_in_fenced_blocks():
@@ -327,6 +318,15 @@ def test_the_check_of_a_block_finds_what_is_wrong():
     assert "b.yaml: more" in fault_of("tailrace run a.yaml b.yaml")
     assert fault_of("python -m tailrace.drivers.spark_daemon worker --host HOST")
     assert "KAFK" in fault_of("make demo KAFK=1")
+    assert "--user" in fault_of("pip install --user 'tailrace[sql]'")
+    assert "--wiat" in fault_of("docker compose up --wiat kafka")
+    assert "compose lgos" in fault_of("docker compose lgos kafka")
+    assert "redis" in fault_of("docker compose up -d kafka redis")
+    assert "TAILRACE_WAREHOSE" in fault_of("export TAILRACE_WAREHOSE=wh")
+    assert "no value" in fault_of("export TAILRACE_WAREHOUSE")
+    assert ".env.sample" in fault_of("cp .env.sample .env")
+    assert "curl" in fault_of("curl http://localhost:8080/api/v2/dags")
+    assert other_programs.unknown_extras("'tailrace[sql,plot]', tailrace[kafka]") == {"plot"}
     assert all([refusals_of_part("alerts", {"lagg": {}}), refusals_of_part("alert", {})])
     assert inline_commands("`tailrace run --x`, ``tailrace`` and\n```sh\n`tailrace stop`\n```\n") == [
         "tailrace run --x"

@@ -86,7 +86,7 @@ def test_what_is_unknown_is_null(tmp_path: Path) -> None:
 
 
 def test_cpu_time_of_two_drivers_is_not_compared(tmp_path: Path) -> None:
-    rows = [observation(1), observation(2, started_at=NOW + 90_000, cpu_ms=5)]
+    rows = [observation(1), observation(2, started_at=NOW + 90_000, cpu_ms=10**7)]  # more than the first has used
     assert shown(tmp_path, rows).series.cores == [None, None]
 
 

@@ -90,6 +90,8 @@ def test_the_cost_of_a_look_is_measured_where_the_feeds_are_asked(tmp_path):
 class Stream:
     """A live stream: an executor and a sink whose batches take `batch_ms`, over a source with a file each `drip_ms`."""
 
+    answer_topic = None
+
     def __init__(self, directory: Path, batch_ms: int, drip_ms: int, end_ms: int, monkeypatch) -> None:
         self.layout = Layout(directory / "query")
         self.layout.journal.mkdir(parents=True)

@@ -1,9 +1,10 @@
-"""The wheel that setuptools builds: its files, its metadata, and what a registry would show of it."""
+"""The sdist and the wheel that setuptools builds: their files, their metadata, and what a registry would show."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 from configparser import ConfigParser
 from email import message_from_string
@@ -12,24 +13,41 @@ from zipfile import ZipFile
 import pytest
 
 from tailrace import __version__
-from wheel_files import ROOT, build_wheel, files_of_wheel
+from wheel_files import ROOT, build, data_files_of_wheel, files_of_wheel
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("process")]
+pytestmark = [pytest.mark.slow, pytest.mark.gate, pytest.mark.needs("process")]
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-METADATA = f"tailrace-{__version__}.dist-info"
+NAME = f"tailrace-{__version__}"
+METADATA = f"{NAME}.dist-info"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+def built(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture
+def wheel(built):
+    return built[1]
 
 
 def test_the_wheel_has_the_files_that_the_package_needs_and_no_others(wheel):
-    assert wheel.name == f"tailrace-{__version__}-py3-none-any.whl"
+    assert wheel.name == f"{NAME}-py3-none-any.whl"
     files = {name for name in ZipFile(wheel).namelist() if not name.startswith(METADATA)}
-    assert files == set(files_of_wheel())
+    data = {f"{NAME}.data/data/{name}" for name in data_files_of_wheel()}
+    assert files == {*files_of_wheel(), *data}
     assert {"tailrace/py.typed", "tailrace/spark/conf/log4j2.properties", "tailrace/console/static/query.html"} <= files
+    assert f"{NAME}.data/data/share/tailrace/dags/streams.py" in data
+    assert not [name for name in files if name.endswith((".jar", ".parquet", ".npz", ".mp4"))]
+
+
+def test_the_sdist_has_what_the_wheel_is_built_of_and_no_tests_or_samples(built):
+    with tarfile.open(built[0]) as archive:
+        files = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {f"include/{name}" for name in files_of_wheel()}
+    assert needed | {"pyproject.toml", "README.md", "LICENSE", "PKG-INFO"} <= files
+    assert {name.partition("/")[0] for name in files if "/" in name} == {"include", "dags", "plugins", "spark_apps"}
 
 
 def test_the_metadata_name_the_version_the_licence_and_each_extra(wheel):
@@ -54,11 +72,11 @@ def test_the_command_and_the_provider_of_airflow_are_entry_points(wheel):
     assert found == declared
 
 
-def test_a_registry_would_take_the_wheel_and_show_the_readme(wheel):
+def test_a_registry_would_take_both_and_show_the_readme(built):
     done = subprocess.run(
-        [sys.executable, "-m", "twine", "--no-color", "check", "--strict", str(wheel)],
+        [sys.executable, "-m", "twine", "--no-color", "check", "--strict", *map(str, built)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, "PASSED" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout + done.stderr
