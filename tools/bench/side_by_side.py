@@ -1,4 +1,4 @@
-"""Side-by-side benchmark `tools/dev.py bench`: ours on both engines, Spark's own windows, a pass-through, Flink's windows.
+"""The benchmark `tools/dev.py bench`: ours on both engines, Spark's own windows, a pass-through, Flink's windows.
 
 Protocol: contestants are interleaved round by round, each in its own process and JVM: ours as its users have it,
 Spark's own and Flink with their defaults. The first round is dropped; the result is the median of the ratios round by

@@ -1,4 +1,4 @@
-"""Which Python files of include/tailrace, tests/ and tools/ import which, read over the syntax tree, without importing any.
+"""Which Python files of include/tailrace, tests/ and tools/ import which, read over the syntax tree, importing none.
 
 An import inside a function counts too, and so does the dotted name of a class or of what is in tailrace, in quotes. A
 test imports the conftest.py of its directory and of those above it.
