@@ -10,40 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import typer
-
-from bench.command import bench
-from demo.command import demo
-from generators.frames_command import frames
-from generators.replay_command import replay
-from tailrace.cli.commands import Program, main
-
-app = typer.Typer(
-    help="Commands of a checkout of tailrace's repository.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode="rich",
-)
-for command, words in (
-    (demo, "--warehouse warehouse/demo"),
-    (bench, "aggregate --case dense --json"),
-    (replay, "--model game1 --rows 100000 --output data/readings"),
-    (frames, "--darken 58 --output data/frames film.mp4"),
-):
-    app.command(epilog=f"Example: [bold]tools/dev.py {command.__name__} {words}[/]")(command)
-
-DEV = Program(
-    "tools/dev.py",
-    app,
-    {
-        "demo": "nothing of it runs any more",
-        "frames": "nothing is written",
-        "replay": "no file of it stays; what a topic has of it does, and the same command sends all again",
-    },
-)
+from tailrace.cli import start
 
 if __name__ == "__main__":
     tools = str(Path(__file__).resolve().parent)  # the processes that a command starts import its packages, too
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [tools, os.environ.get("PYTHONPATH")]))
-    main(program=DEV)
+    start.main("checkout_commands")

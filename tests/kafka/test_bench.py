@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,8 @@ print(json.dumps(measure(sys.argv[1], 100_000, 1, [2], lambda line: print(line, 
 
 def test_ours_and_the_connector_answer_alike_and_both_are_measured(broker):
     command = [sys.executable, "-c", MEASURE, broker.servers]
-    measured = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    measured = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert measured.returncode == 0, measured.stderr[-3000:]
     assert "answers of Spark's were looked up among ours" in measured.stderr
     rows = json.loads(measured.stdout.splitlines()[-1])

@@ -6,18 +6,18 @@ from enum import StrEnum
 from importlib import import_module
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench import side_by_side
-from bench.report import Effort
-from bench.screen_tables import print_tables
-from bench.workloads import CASES, Case
 from tailrace.cli.arguments import Wide
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
+
+if TYPE_CHECKING:
+    from bench.report import Effort
+    from bench.workloads import Case
 
 _FEWEST_ROWS = 10_000  # of a measurement of joins: 10 s of both streams of histograms
 
@@ -76,6 +76,8 @@ def bench(
     Joins (emd, spatial) have no counterpart there: their speed is measured in process and on Spark. kafka
     measures topics of a broker that it starts, beside Spark's Kafka connector.
     """
+    from bench.report import Effort
+
     if system in _SEPARATE_SYSTEMS:
         _check_own(rows, case, flink)
     if sedona is not None and system is not System.spatial:
@@ -100,6 +102,8 @@ def _selected(system: System, parts: list[str]) -> list[Case]:
     Refused
         When no name has a part.
     """
+    from bench.workloads import CASES
+
     cases = CASES.get(system.value, ())
     for part in parts:
         if not any(part in each.name for each in cases):
@@ -110,6 +114,8 @@ def _selected(system: System, parts: list[str]) -> list[Case]:
 
 def _measure_own(system: System, effort: Effort, json: bool, wide: bool) -> None:
     """Measure a system that has tables of its own, and print them."""
+    from bench.screen_tables import print_tables
+
     tables = import_module(f"bench.{system.value}.report").speeds(effort, _echo)
     if json:
         print(dumps(tables, indent=1))
@@ -119,6 +125,9 @@ def _measure_own(system: System, effort: Effort, json: bool, wide: bool) -> None
 
 def _measure_beside_others(selection: list[Case], effort: Effort, json: bool, wide: bool) -> None:
     """Measure windows beside other engines, and print every pass or a summary."""
+    from bench import side_by_side
+    from bench.screen_tables import print_tables
+
     measurements = side_by_side.bench(effort.rows, effort.files, effort.rounds, selection, _echo, effort.flink)
     if json:
         print(side_by_side.as_json(measurements))

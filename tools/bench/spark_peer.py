@@ -15,6 +15,7 @@ from typing import Any, Self
 from bench.peer_process import PeerProcess
 
 _LOOPBACK = "127.0.0.1"
+_TOOLS = str(Path(__file__).resolve().parents[1])
 # Variables that our sessions leave in this process's environment, with which the JVM would start like ours.
 _OURS = ("PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
 
@@ -69,6 +70,7 @@ def settings(cores: int, jars: Sequence[Path] = ()) -> dict[str, str]:
 
 
 def variables() -> dict[str, str]:
-    """Return the environment of the process: this one's, without variables that make a JVM start like ours."""
+    """Return the environment of the process: this one's, with `tools`, without variables of our own JVMs."""
     inherited = {name: value for name, value in os.environ.items() if name not in _OURS}
-    return inherited | {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable}
+    path = os.pathsep.join(filter(None, [_TOOLS, inherited.get("PYTHONPATH")]))
+    return inherited | {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}

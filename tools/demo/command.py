@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from demo.walkthrough import demonstrate
 from tailrace.cli.local_paths import local_path
 
 
@@ -36,5 +35,7 @@ def demo(
     ] = False,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
+    from demo.walkthrough import demonstrate
+
     if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s, cluster, kafka):
         raise typer.Exit(1)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from generators import histogram_stream
 from generators.frame_histograms import Bins
 from tailrace.api.times import time_ms
 from tailrace.cli.local_paths import local_path
@@ -39,6 +38,8 @@ def frames(
     ] = False,
 ) -> None:
     """Make a stream of the histograms of the frames of videos, for emd_join. Needs the extra tailrace\\[video]."""
+    from generators import histogram_stream
+
     start_ms = time_ms("--start", start) or 0
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen.err, transient=True, disable=not screen.err.is_terminal) as progress:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 from pydantic import ValidationError
 
-from generators import debs2013, replay_to_topic, tdrive
-from generators import replay as replaying
-from generators.delays import delay_model
 from tailrace.api.times import time_ms
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.terminal import screen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tailrace.sources.kafka_servers import Servers
 
 _SHOWN_LINES = 5  # of those that were kept out
 _HELP = "tools/dev.py replay --help lists the options"
@@ -84,6 +82,9 @@ def replay(
     format: Annotated[ReplayFormat, typer.Option(help="How they are stored.")] = ReplayFormat.parquet,
 ) -> None:
     """Make an out-of-order stream with a seeded delay model, in files or a Kafka topic, in the order of arrival."""
+    from generators import replay as replaying
+    from generators.delays import delay_model
+
     is_for_topic = connection is not None or partition_by is not None or at_once
     _require_one_place(output, kafka, is_for_topic)
     topic_source = None if kafka is None else _topic(kafka, connection)
@@ -112,6 +113,8 @@ def _require_one_place(output: Path | None, kafka: str | None, is_for_topic: boo
 
 def _write(table: pa.Table, output: Path, files: int, format: ReplayFormat) -> None:
     """Write a stream to files, and print each of them."""
+    from generators import replay as replaying
+
     paths = replaying.write(table, output, files, format.value, _print_written)
     written = f"wrote {counted(table.num_rows, 'row')} in {counted(len(paths), 'file')} to {output}"
     screen.err.print(written, markup=False, soft_wrap=True)
@@ -123,6 +126,9 @@ def _print_written(file: Path, rows: int) -> None:
 
 def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa.Table:
     """Read the tuples to replay, and report which lines of T-Drive were left out."""
+    from generators import debs2013, tdrive
+    from generators import replay as replaying
+
     if source_format is SourceFormat.parquet:
         return replaying.read(source)
     if source_format is SourceFormat.debs2013:
@@ -137,6 +143,9 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
     """Return the cluster and the topic that an option names."""
+    from tailrace.sources.kafka_servers import Servers
+    from tailrace.sources.kafka_topic import KafkaTopic
+
     servers, _, topic = text.rpartition("/")
     try:
         topic_source = KafkaTopic(servers=servers or None, topic=topic, connection=connection)
@@ -154,6 +163,9 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
 
 def _send(table: pa.Table, servers: Servers, topic: str, key: str | None, rate: float | None) -> None:
     """Send a stream to a topic; refuses it where nothing could be sent."""
+    from generators import replay_to_topic
+    from tailrace.sources.kafka_producer import TopicWriter
+
     try:
         partitions = replay_to_topic.partitions_of(servers, topic)
     except ConnectionError as error:

@@ -46,6 +46,7 @@ class Choice:
             self._add(f"import {path}", self._imports.tests_of([path]))
         elif place.parts[0] == "tools":
             self._add(f"are named as {path}", self._matching(f"*/test_{place.stem}.py"))
+            self._add(f"import {path}", self._imports.tests_of([path]))
         if not (is_python and (inside is not None or place.parts[0] == "tests")):
             for name in _names(place):
                 self._add(f"name {name} in their text", self._that_name(name))

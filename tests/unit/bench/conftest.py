@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from checkout_commands import DEV
 from command_line import runner
-from dev import DEV
 
 
 @pytest.fixture

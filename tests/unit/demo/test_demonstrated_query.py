@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from demo import command, demonstrated_query, scenarios, walkthrough
+from checkout_commands import DEV
+from demo import demonstrated_query, scenarios, walkthrough
 from demo.demonstrated_query import DemoQuery
 from demo.generated_data import DISTRICTS, METERS
-from dev import DEV
 from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
@@ -232,7 +232,7 @@ def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(
         calls.append(arguments)
         return right
 
-    monkeypatch.setattr(command, "demonstrate", demonstrate)
+    monkeypatch.setattr(walkthrough, "demonstrate", demonstrate)
     monkeypatch.setattr("sys.argv", ["dev", "demo", "--warehouse", str(tmp_path), *flags])
     with pytest.raises(SystemExit) as exit_info:
         main(program=DEV)

@@ -21,7 +21,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import other_programs
-from dev import DEV
+from checkout_commands import DEV
 from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, site_module, words
 from tailrace.cli.commands import app
 from tailrace.drivers import spark_daemon

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dev import DEV
+from checkout_commands import DEV
 from generators.debs2013 import read
 from generators.delays import epoch_ms
 from generators.replay import TIME

@@ -21,7 +21,7 @@ def video(tmp_path):
 
 
 def test_help_has_an_example(dev):
-    assert "Example: tools/dev.py frames --darken 58" in dev("frames", "--help").stdout
+    assert "Example: .venv/bin/python tools/dev.py frames --darken 58" in dev("frames", "--help").stdout
 
 
 def test_a_stream_is_written_in_files(dev, video, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dev import DEV
+from checkout_commands import DEV
 from generators import tdrive
 from generators.delays import epoch_ms
 from generators.fixes import SCHEMA

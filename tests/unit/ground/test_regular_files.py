@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dev import app
+from checkout_commands import app
 from generators import debs2013, replay, tdrive
 from generators.delays import delay_model
 from generators.video_frames import read_frames

@@ -1,6 +1,6 @@
 """The streams of paper 003's experiments: two fleets of taxis in Beijing, and the joins of taxis that meet.
 
-The paper's T-Drive can't be had: `generators/taxis.py` is a model of it. As in section 3.2, two streams of it are
+The paper's T-Drive can't be had: `tools/generators/taxis.py` is a model of it. As in section 3.2, two streams of it are
 joined where fixes are at most a kilometre apart.
 """
 
