@@ -161,7 +161,7 @@ def test_a_group_s_seconds_are_shared_by_its_files_and_one_process_has_them(tmp_
 def test_every_room_has_tests_beyond_the_gate_s(chosen_here):
     places = [
         *(ROOT / "include" / "tailrace").glob("*/__init__.py"),
-        *(ROOT / "tools" / room / "__init__.py" for room in TOOLS),
+        *(ROOT / "tools" / room / "__init__.py" for room in GUARDS.mutation.TOOLS),
     ]
     rooms = sorted(path.relative_to(ROOT).as_posix() for path in places)
     assert len(rooms) > 30
