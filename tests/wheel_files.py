@@ -23,7 +23,7 @@ def files_of_wheel() -> list[str]:
     taken = []
     for directory in sorted(path.parent for path in (ROOT / where).rglob("__init__.py")):
         name = ".".join(directory.relative_to(ROOT / where).parts)
-        if _matches(name, found["include"]) and not _matches(name, found["exclude"]):
+        if _matches(name, found["include"]):
             taken += list(directory.glob("*.py"))
     assert settings["package-data"].keys() == {"tailrace"}
     taken += [file for glob in settings["package-data"]["tailrace"] for file in (ROOT / where / "tailrace").glob(glob)]

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from tailrace.bench.cached_jars import CachedJars
-from tailrace.bench.maven import Artifact, find_pyspark_jars, java
+from bench.cached_jars import CachedJars
+from bench.maven import Artifact, find_pyspark_jars, java
 from tailrace.drivers.ports import free_port
 from waiting import PATIENCE_S, until
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.bench.progress import Row
-from tailrace.bench.topk import calibration_costs, cost_curve, measured_kinds, two_scales
-from tailrace.bench.topk.flights import prefixes
+from bench.progress import Row
+from bench.topk import calibration_costs, cost_curve, measured_kinds, two_scales
+from bench.topk.flights import prefixes
 
 SEEDS = 200
 PICTURE = Path(__file__).resolve().parent.parent / "docs/pictures/calibration-cost.png"

@@ -20,7 +20,7 @@ import delta_jars
 import object_store
 import postgres
 import yarn_cluster
-from tailrace.bench.kafka import broker, connector
+from bench.kafka import broker, connector
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ GATE, SUITE = "red in the gate", "red in the whole suite alone"
 
 def check(mutation: Mutation, tree: Path) -> str:
     """Return which tests hold a guard, `GATE` or `SUITE`, or else what is wrong with its tests."""
-    file = tree / "include" / "tailrace" / mutation.file
+    file = tree / mutation.path
     whole = file.read_text()
     if whole.count(mutation.text) != 1:
         return f"{mutation.file} has its text {whole.count(mutation.text)} times, and not once"
@@ -78,7 +78,7 @@ def _is_red(done: subprocess.CompletedProcess[str]) -> bool:
 def run_tests(
     tests: Iterable[str], tree: Path, *options: str, timeout_s: float = _TIMEOUT_S
 ) -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join(str(tree / name) for name in ("include", "tests"))
+    paths = os.pathsep.join(str(tree / name) for name in ("include", "tests", "tools"))
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *tests],
         cwd=tree,

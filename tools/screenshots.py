@@ -26,7 +26,7 @@ import console_warehouse
 from console_bed import PAGES, Bed, running_bed
 from console_feed import Feed
 from console_pages import await_page, parts_of
-from tailrace.generators.delays import delay_model
+from generators.delays import delay_model
 
 SCREENS = {"laptop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 THEMES = "light", "dark"

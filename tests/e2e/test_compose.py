@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import subprocess
+import sys
 from contextlib import suppress
 from typing import Any
 from uuid import uuid4
@@ -21,9 +22,9 @@ from confluent_kafka import KafkaException, admin
 
 from compose import ROOT, Here, services
 from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_settings, logs, make_topic, servers, until
+from demo.truth import share_right, truth
 from postgres import Server
 from processes import beyond_loopback, command, listening
-from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api
@@ -77,7 +78,17 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(healt
     warehouse, query = here.home / "srv" / "tailrace", load(here.home / "queries" / "flights.yaml")
     run = api.trigger("stream_flights", {})
     place = f"{servers(here)}/flights"
-    replay = ["tailrace", "replay", "--kafka", place, "--connection", "tailrace_kafka", "--rate", "20000"]
+    replay = [
+        sys.executable,
+        str(ROOT / "tools" / "dev.py"),
+        "replay",
+        "--kafka",
+        place,
+        "--connection",
+        "tailrace_kafka",
+        "--rate",
+        "20000",
+    ]
     replay += ["--source", str(SAMPLE), "--event-time", "actual", "--model", "none"]
     sent = subprocess.run(
         replay,

@@ -16,9 +16,9 @@ import pandas as pd
 import psutil
 import pytest
 
+from demo.truth import share_right, truth
 from processes import beyond_loopback, command, listening
 from tailrace.answers.identity import WINDOW
-from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
 from tailrace.query.loading import load

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.simulate import WINDOW, RecordedStream
-from tailrace.generators.delays import delay_model, epoch_ms
-from tailrace.generators.replay import generate, write
+from bench.simulate import WINDOW, RecordedStream
+from generators.delays import delay_model, epoch_ms
+from generators.replay import generate, write
 from tailrace.kinds import build
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout

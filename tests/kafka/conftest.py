@@ -6,8 +6,9 @@ import pytest
 
 from kafka_broker import running_broker
 from unit.cli.conftest import tailrace
+from unit.generators.conftest import dev
 
-__all__ = ["broker", "tailrace"]
+__all__ = ["broker", "dev", "tailrace"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -1,4 +1,4 @@
-"""`tailrace replay --kafka`: the Kafka source reads back the tuples of the files that the same command writes."""
+"""`tools/dev.py replay --kafka`: the Kafka source reads back the tuples of the files that the same command writes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from generators.delays import epoch_ms
 from kafka.test_source import readings, topic_query
 from local_driver import Driver
 from tailrace.drivers.ports import free_port
-from tailrace.generators.delays import epoch_ms
 
 ARGUMENTS = ("replay", "--model", "game2", "--seed", 5)
 
@@ -29,13 +29,13 @@ def source(tmp_path):
     return tmp_path / "readings.parquet"
 
 
-def test_the_source_reads_back_the_tuples_of_the_files(tailrace, broker, tmp_path, source):
+def test_the_source_reads_back_the_tuples_of_the_files(dev, broker, tmp_path, source):
     topic = broker.make_topic(3)
     place = f"{broker.servers}/{topic}"
     arguments = (*ARGUMENTS, "--source", source)
-    output = tailrace(*arguments, "--kafka", place, "--partition-by", "k", "--at-once").stderr
+    output = dev(*arguments, "--kafka", place, "--partition-by", "k", "--at-once").stderr
     assert "sent 400 of 400 rows" in output
-    tailrace(*arguments, "--output", tmp_path / "files", "--files", 1)
+    dev(*arguments, "--output", tmp_path / "files", "--files", 1)
     app = Driver(topic_query(broker, topic, id="id", arrival_time="arrival_time"), tmp_path / "wh")
     app.run()
     assert not app.tables.read("quarantine").num_rows
@@ -56,15 +56,15 @@ def test_the_source_reads_back_the_tuples_of_the_files(tailrace, broker, tmp_pat
         assert [name for _, name in records] == in_file, "in the order of arrival"
 
 
-def test_without_a_column_records_go_to_the_partitions_by_turns(tailrace, broker):
+def test_without_a_column_records_go_to_the_partitions_by_turns(dev, broker):
     topic = broker.make_topic(3)
-    tailrace(*ARGUMENTS, "--kafka", f"{broker.servers}/{topic}", "--rows", 30, "--rate", 100_000)
+    dev(*ARGUMENTS, "--kafka", f"{broker.servers}/{topic}", "--rows", 30, "--rate", 100_000)
     records = broker.records(topic)
     assert [part for part, _, _ in records] == sorted([*range(3)] * 10)
     assert {key for _, key, _ in records} == {None}
 
 
-def test_what_cannot_be_sent_is_refused_before_anything_is(tailrace, broker, tmp_path, monkeypatch):
+def test_what_cannot_be_sent_is_refused_before_anything_is(dev, broker, tmp_path, monkeypatch):
     topic = broker.make_topic(1)
     monkeypatch.delenv("AIRFLOW_CONN_NOWHERE", raising=False)
     monkeypatch.setattr("tailrace.sources.kafka_client._TIMEOUT_S", 1.0)
@@ -84,6 +84,6 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(tailrace, broker, tmp
         (("--output", tmp_path / "out", "--at-once"), "they are for a topic"),
     ]
     for arguments, fragment in cases:
-        assert fragment in tailrace(*ARGUMENTS, *arguments, code=2).stderr.replace("\n", " ")
+        assert fragment in dev(*ARGUMENTS, *arguments, code=2).stderr.replace("\n", " ")
     assert broker.records(topic) == []
     assert not (tmp_path / "out").exists()

@@ -19,8 +19,8 @@ import chromium
 from console_bed import PAGES, Bed
 from console_pages import LONG_MS, act, await_page
 from console_warehouse import MINUTE_MS, Warehouse, write_files
-from tailrace.generators.delays import delay_model, epoch_ms
-from tailrace.generators.replay import generate
+from generators.delays import delay_model, epoch_ms
+from generators.replay import generate
 from tailrace.storage.tables import Tables
 from waiting import until
 

@@ -13,10 +13,10 @@ from playwright.sync_api import Locator, Page, expect
 from console_bed import PAGES, Bed
 from console_pages import await_page
 from console_warehouse import MINUTE_MS, write_files
+from generators.delays import delay_model
+from generators.replay import generate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.local_correction import correct
-from tailrace.generators.delays import delay_model
-from tailrace.generators.replay import generate
 from tailrace.query.loading import load
 from tailrace.storage.tables import Tables
 

@@ -21,8 +21,8 @@ from console_bed import PAGES
 from console_feed import Feed
 from console_pages import LONG_MS, SeenStates, act, await_page
 from console_warehouse import MINUTE_MS, spoil
+from generators.delays import delay_model
 from tailrace.drivers.launch import starts_file
-from tailrace.generators.delays import delay_model
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.tables import Tables

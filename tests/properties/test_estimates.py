@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 import tailrace
+from bench.aggregate.games import ERROR, PROMISE, RATE, RISK, SENSORS, run
 from estimate_oracle import Answer, Estimator, Row
-from tailrace.bench.aggregate.games import ERROR, PROMISE, RATE, RISK, SENSORS, run
+from generators.delays import MODELS
+from generators.replay import generate
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.next_facts import DECLARED
-from tailrace.generators.delays import MODELS
-from tailrace.generators.replay import generate
 from tailrace.ground.facts import stamp
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query

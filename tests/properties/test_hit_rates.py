@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.simulate import RecordedStream
-from tailrace.bench.topk import drift, paper_query, promise
-from tailrace.bench.topk.calibrated import calibrations, search_of
+from bench.simulate import RecordedStream
+from bench.topk import drift, paper_query, promise
+from bench.topk.calibrated import calibrations, search_of
 from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding

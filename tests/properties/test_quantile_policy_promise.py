@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.aggregate import games
+from bench.aggregate.games import ERROR, PROMISE, RISK, GameCase
+from bench.simulate import WINDOW, RecordedStream
 from tailrace.aggregate.accuracy import relative
-from tailrace.bench.aggregate import games
-from tailrace.bench.aggregate.games import ERROR, PROMISE, RISK, GameCase
-from tailrace.bench.simulate import WINDOW, RecordedStream
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.bench.emd import spark_speed, speed
+from bench.emd import spark_speed, speed
 
 
 @pytest.fixture(autouse=True)

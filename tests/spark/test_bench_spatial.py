@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tailrace.bench.spatial import latency, spark_joins, table_on_spark
-from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
+from bench.spatial import latency, spark_joins, table_on_spark
+from bench.spatial.joins import JOINS, METHODS, PARALLELISM
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 import debian
 import object_store
-from tailrace.bench import cached_jars
-from tailrace.bench.maven import Artifact
+from bench import cached_jars
+from bench.maven import Artifact
 
 pytestmark = pytest.mark.usefixtures("bare")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.generators.delays import delay_model, epoch_ms
+from generators.delays import delay_model, epoch_ms
 
 FLIGHTS = Path(__file__).parents[2] / "samples" / "flights"
 FILES = sorted(FLIGHTS.glob("*.parquet"))

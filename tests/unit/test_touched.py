@@ -159,10 +159,14 @@ def test_a_group_s_seconds_are_shared_by_its_files_and_one_process_has_them(tmp_
 
 
 def test_every_room_has_tests_beyond_the_gate_s(chosen_here):
-    rooms = sorted(path.parent.name for path in (ROOT / "include" / "tailrace").glob("*/__init__.py"))
+    places = [
+        *(ROOT / "include" / "tailrace").glob("*/__init__.py"),
+        *(ROOT / "tools" / room / "__init__.py" for room in GUARDS.mutation.TOOLS),
+    ]
+    rooms = sorted(path.relative_to(ROOT).as_posix() for path in places)
     assert len(rooms) > 30
     for room in rooms:
-        found = chosen_here(f"include/tailrace/{room}/__init__.py").tests
+        found = chosen_here(room).tests
         assert [test for test in found if not test.startswith("tests/gate/")], room
 
 
@@ -181,7 +185,7 @@ def test_every_pattern_of_the_table_has_files(chosen_here):
 
 
 def test_every_guard_chooses_its_tests(chosen_here):
-    files = {f"include/tailrace/{guard.file}" for guard in GUARDS.MUTATIONS}
+    files = {guard.path for guard in GUARDS.MUTATIONS}
     reasons = chosen_here(*files).reasons
     held = {test.partition("::")[0] for guard in GUARDS.MUTATIONS for test in guard.tests}
     assert held == set().union(*(tests for reason, tests in reasons.items() if reason.startswith("hold a guard")))

@@ -42,13 +42,6 @@ MUTATIONS = (
         ("tests/contract/test_conditions_of_pairs.py::test_a_sample_is_explained_with_the_bins_of_the_first_record",),
     ),
     Mutation(
-        "a command that is not installed says what to do",
-        "cli/checkout.py",
-        'if find_spec(f"tailrace.{package}") is None]',
-        "if False]",
-        ("tests/unit/cli/test_checkout.py",),
-    ),
-    Mutation(
         "a driver runs the copy that was deployed",
         "cli/run.py",
         "    if deployed is None:\n        query",
@@ -109,7 +102,7 @@ MUTATIONS = (
     Mutation(
         "a command without the library of an extra names the extra",
         "cli/commands.py",
-        '        with refused_if_missing(f"tailrace {command}"):\n            code',
+        '        with refused_if_missing(f"{program.name} {command}"):\n            code',
         "        with suppress():\n            code",
         ("tests/unit/cli/test_core_alone.py",),
     ),

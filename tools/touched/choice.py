@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from guards.mutation import Mutation
+from guards.mutation import Mutation, inside_of, path_of
 from touched.imports import Imports, is_test
 from touched.table import ALWAYS, TABLE, Row
 
-_PACKAGE = PurePosixPath("include/tailrace")
 _ORDER = "tests/durations.json"
 """It decides which tests come first, and turns none red."""
 _A_NAME = re.compile(r"(?!__).*[.A-Z]")
@@ -38,16 +37,17 @@ class Choice:
 
     def _choose(self, path: str) -> None:
         place = PurePosixPath(path)
-        is_ours, is_python = place.is_relative_to(_PACKAGE), place.suffix == ".py"
+        inside, is_python = inside_of(place), place.suffix == ".py"
         if is_test(path):
             self._add("have changed themselves", {path})
-        elif is_ours:
-            self._choose_of_room(place.relative_to(_PACKAGE))
+        elif inside is not None:
+            self._choose_of_room(inside)
         elif place.parts[0] == "tests" and is_python:
             self._add(f"import {path}", self._imports.tests_of([path]))
         elif place.parts[0] == "tools":
             self._add(f"are named as {path}", self._matching(f"*/test_{place.stem}.py"))
-        if not (is_python and (is_ours or place.parts[0] == "tests")):
+            self._add(f"import {path}", self._imports.tests_of([path]))
+        if not (is_python and (inside is not None or place.parts[0] == "tests")):
             for name in _names(place):
                 self._add(f"name {name} in their text", self._that_name(name))
         for row in TABLE:
@@ -55,8 +55,8 @@ class Choice:
                 self._take(row)
 
     def _choose_of_room(self, inside: PurePosixPath) -> None:
-        """Choose by a file of the package: by its room, its name, its importers and its guards."""
-        path, room = str(_PACKAGE / inside), inside.parts[0]
+        """Choose by a file of a room: by its room, its name, its importers and its guards."""
+        path, room = path_of(str(inside)), inside.parts[0]
         self._add(f"are of the room {room}", self._matching(f"tests/unit/{room}/*"))
         self._add(f"are named as a file of {room} that has changed", self._matching(f"*/test_{inside.stem}.py"))
         self._add(f"import what has changed of {room}", self._imports.tests_of([path]))
@@ -68,8 +68,8 @@ class Choice:
         """Return the tests of the files that import one: those with their name, and importers in their room's tests."""
         found: set[str] = set()
         for user in map(PurePosixPath, self._imports.importers_of(path)):
-            if user.is_relative_to(_PACKAGE):
-                room = f"tests/unit/{user.relative_to(_PACKAGE).parts[0]}/"
+            if (inside := inside_of(user)) is not None:
+                room = f"tests/unit/{inside.parts[0]}/"
                 found |= self._matching(f"*/test_{user.stem}.py")
                 found |= {each for each in self._imports.importers_of(str(user)) if each.startswith(room)}
         return found

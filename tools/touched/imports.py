@@ -1,4 +1,4 @@
-"""Which Python files of include/tailrace and tests/ import which, read over the syntax tree, without importing any.
+"""Which Python files of include/tailrace, tests/ and tools/ import which, read over the syntax tree, importing none.
 
 An import inside a function counts too, and so does the dotted name of a class or of what is in tailrace, in quotes. A
 test imports the conftest.py of its directory and of those above it.
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-_SOURCES = {"include": "include/tailrace", "tests": "tests"}
+_SOURCES = {"include": "include/tailrace", "tests": "tests", "tools": "tools"}
 """What stands on Python's path, and the part of it that is ours."""
 _FOR_ALL = "tests/conftest.py"
 """Every test imports it; its two fixtures hold nothing of the package."""
@@ -48,7 +48,7 @@ class Imports:
         return found & self.tests
 
     def importers_of(self, file: str) -> set[str]:
-        """Return the files that import one, of the package and of tests/."""
+        """Return the files that import one."""
         return self._importers.get(file, set())
 
 

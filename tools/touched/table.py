@@ -54,7 +54,7 @@ TABLE = (
         "run it in a stream",
     ),
     Row(
-        rooms("sources/kafka*", "delivery/*topic*", "bench/kafka/*"),
+        (*rooms("sources/kafka*", "delivery/*topic*"), "tools/bench/kafka/*"),
         ("tests/kafka/*", "tests/spark/test_kafka.py"),
         "need a broker",
     ),

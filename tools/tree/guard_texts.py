@@ -25,7 +25,7 @@ def guards(root: Path) -> Iterator[Problem]:
 
 def _faults(mutation: Mutation, root: Path) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a guard, and what would be right."""
-    file = root / "include" / "tailrace" / mutation.file
+    file = root / mutation.path
     count = file.read_text().count(mutation.text) if file.is_file() else 0
     if count != 1:
         yield f"{mutation.file} has {mutation.text!r} {count} times", "the text that makes the guard, which stands once"

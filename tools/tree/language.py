@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from guards.mutation import TOOLS
 from tailrace.ground.errors import Problem
 
-PRODUCT = ("include", "dags", "plugins", "spark_apps", "README.md", "docs")
+PRODUCT = ("include", *(f"tools/{room}" for room in TOOLS), "dags", "plugins", "spark_apps", "README.md", "docs")
 WORDS = (("told, tells", r"\b(told|tells?)\b", 40), ("that of, those of", r"\b(that|those)\s+of\b", 30))
 """Words that make riddles, their pattern, and how often they may stand."""
 OTHERS = 0.1

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from doc_pages import blocks
+from guards.mutation import TOOLS
 from tailrace.ground.errors import Problem
 from tree.derived import by_hand
 
 _PAGE = "what a reader needs, and a page of its own for the rest"
 LIMITS = (
     ("include/tailrace/**/*.py", 400, "one idea a file, of 60 to 400 lines: what part of it is an idea of its own?"),
+    *((f"tools/{room}/**/*.py", 400, "one idea a file, of 60 to 400 lines") for room in TOOLS),
     ("README.md", 120, _PAGE),
     ("docs/*.md", 120, _PAGE),
     ("docs/python.md", 80, _PAGE),

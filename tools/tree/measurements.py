@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from tailrace.bench.emd.report import COMPARED
-from tailrace.bench.report import Report
-from tailrace.bench.verdicts import NOT_MEASURED, Outcome, select, verdicts
+from bench.emd.report import COMPARED
+from bench.report import Report
+from bench.verdicts import NOT_MEASURED, Outcome, select, verdicts
 from tailrace.ground.errors import Problem
 
 REPORTS: tuple[Report, ...] = tuple(
-    import_module(f"tailrace.bench.{system}.report").REPORT for system in ("emd", "topk", "aggregate", "spatial")
+    import_module(f"bench.{system}.report").REPORT for system in ("emd", "topk", "aggregate", "spatial")
 )
 _PAGE = "docs/measured.md"
 _GAINS = (
@@ -62,7 +62,7 @@ def results(root: Path) -> Iterator[Problem]:
     """Yield the parts of pages that were not measured, and the plots that are missing."""
     for report in REPORTS:
         tables, page = tables_of(report, root), f"docs/results/{report.number}.md"
-        command = f"tailrace bench {report.system} --report docs/results --only"
+        command = f"tools/dev.py bench {report.system} --report docs/results --only"
         measured = [row["part"] for row in tables["measured"]]
         for part in [name for name in report.parts if name not in measured]:
             yield Problem(page, f"its part {part} was not measured", f"{command} {part}")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,18 +20,16 @@ from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.correct import correct
 from tailrace.cli.doctor import doctor
-from tailrace.cli.frames import frames
 from tailrace.cli.init import init
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.new import new
 from tailrace.cli.py4j_log import is_wanted
 from tailrace.cli.readers import explain, plot, quality, results, validate
 from tailrace.cli.record_readers import late, quarantine
-from tailrace.cli.replay import replay
 from tailrace.cli.run import run
+from tailrace.cli.schema import schema
 from tailrace.cli.serve import serve
 from tailrace.cli.start import INTERRUPTED
-from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused
 from tailrace.ground.extras import refused_if_missing
@@ -85,30 +85,45 @@ app.command(epilog="Example: [bold]tailrace rescale flights 4 --warehouse wareho
 for verb in (driver_commands.deploy, driver_commands.status, driver_commands.drain, driver_commands.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace serve platform[/]")(serve)
-app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)
-app.command(epilog="Example: [bold]tailrace frames --darken 58 --output data/frames film.mp4[/]")(frames)
-app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
-app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
 app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]")(schema)
 
 
-def main(retried: bool = False) -> None:
-    """Run the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
+@dataclass(frozen=True)
+class Program:
+    """A command line.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages.
+    commands : Typer
+    after_interruption : dict
+        The message after an interruption, by the command's name; `RESUMPTION` for the others.
+    """
+
+    name: str
+    commands: typer.Typer
+    after_interruption: Mapping[str, str]
+
+
+def main(retried: bool = False, program: Program | None = None) -> None:
+    """Run the command of a program, by default of `tailrace`; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
+    program = program or Program("tailrace", app, AFTER_INTERRUPTION)
     signals = interruptible()
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
         logging.getLogger(name).addFilter(lambda record: is_wanted(record, interrupted=bool(signals)))
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     with leaving.outputs() as outputs:
-        code = _run(command, signals, retried, outputs)
+        code = _run(program, command, signals, retried, outputs)
     if signals or code == INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
         with suppress(OSError):
             screen.work_begins()
-            screen.err.print(f"interrupted: {AFTER_INTERRUPTION.get(command, RESUMPTION)}")
+            screen.err.print(f"interrupted: {program.after_interruption.get(command, RESUMPTION)}")
         leaving.leave(INTERRUPTED, waits=False)
     leaving.leave(code)
 
 
-def _run(command: str, signals: list[int], retried: bool, outputs: list[int]) -> int:
+def _run(program: Program, command: str, signals: list[int], retried: bool, outputs: list[int]) -> int:
     """Run the command of the arguments, say how it failed if it did, and return its exit code.
 
     `outputs`: the descriptors of stdout and stderr.
@@ -116,8 +131,8 @@ def _run(command: str, signals: list[int], retried: bool, outputs: list[int]) ->
     try:
         screen.no_work_yet()
         json_log.use_if_asked(command=command)
-        with refused_if_missing(f"tailrace {command}"):
-            code = app(standalone_mode=False)
+        with refused_if_missing(f"{program.name} {command}"):
+            code = program.commands(standalone_mode=False)
         screen.work_begins()
         if sys.stdout is not None:
             sys.stdout.flush()  # else a full disk would show after the end

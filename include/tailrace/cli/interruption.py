@@ -14,16 +14,13 @@ from tailrace.ground.interruptions import forget_interruptions, note_interruptio
 _AGAIN_S = 0.5
 
 RESUMPTION = "what is committed stays, and the same command goes on from there"
-"""The message after an interrupted command, unless `AFTER_INTERRUPTION` has another one."""
+"""The message after an interrupted command, unless its program has another one."""
 
 AFTER_INTERRUPTION = {
-    "demo": "nothing of it runs any more",
     "serve": "nothing of it runs any more; the same command goes on with its streams",
-    "frames": "nothing is written",
     "backup": "nothing of it stays",
     "restore": "nothing of it stays",
     "rebuild": "everything is as it was, or is rebuilt; the same command begins again",
-    "replay": "no file of it stays; what a topic has of it does, and the same command sends all again",
 }
 
 

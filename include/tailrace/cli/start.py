@@ -10,10 +10,10 @@ from types import FrameType
 INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command; Ctrl-C while it loads ends it without a traceback, as later (`interruption`)."""
+def main(program: str = "tailrace.cli.commands") -> None:
+    """Run the `main` of a module; Ctrl-C while it loads ends it without a traceback, as later (`interruption`)."""
     signal.signal(signal.SIGINT, _leave)
-    import_module("tailrace.cli.commands").main()
+    import_module(program).main()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

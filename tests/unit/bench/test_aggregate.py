@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tailrace.bench.aggregate import bursts, estimates, games, report
-from tailrace.bench.page import markdown
-from tailrace.bench.report import Effort
+from bench.aggregate import bursts, estimates, games, report
+from bench.page import markdown
+from bench.report import Effort
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     text, tables = page.read_text(), json.loads((tmp_path / "002.json").read_text())
     assert page.name == "002.md"
     assert "{" not in text
-    assert "tailrace bench aggregate --rows 10000 --files 2 --rounds 1 --report" in text
+    assert "tools/dev.py bench aggregate --rows 10000 --files 2 --rounds 1 --report" in text
     assert [case.name for case in calls[0][3]] == ["dense 500/100 ms"]
     assert {row["policy"] for row in tables["policies"]} == set(games.POLICIES)
     assert {row["policy"] for row in tables["bursts"]} == set(bursts.PROMISING)

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tailrace.bench.topk import calibration_costs, two_scales
-from tailrace.bench.topk.delayed_rankings import Delayed, Tuples, arrived, needed_ms
-from tailrace.bench.topk.paper_query import SIZE_MS, SLIDE_MS, TICK_MS, K
+from bench.topk import calibration_costs, two_scales
+from bench.topk.delayed_rankings import Delayed, Tuples, arrived, needed_ms
+from bench.topk.paper_query import SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_windows import Measurement
 from tailrace.calibration.standard_error import LossOverlap

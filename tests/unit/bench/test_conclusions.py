@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tailrace.bench.aggregate import bursts, estimates
-from tailrace.bench.aggregate.games import GAMES
-from tailrace.bench.aggregate.over_seeds import over_seeds
-from tailrace.bench.page import page
+from bench.aggregate import bursts, estimates
+from bench.aggregate.games import GAMES
+from bench.aggregate.over_seeds import over_seeds
+from bench.page import page
 
 
 def test_a_row_over_seeds_has_the_median_and_the_range():

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailrace.bench.emd import (
+from bench.emd import (
     balance,
     films,
 )
-from tailrace.bench.emd.films import CASES, UNIT, as_streams, cut_film, join_query, scenes_copy
-from tailrace.bench.emd.queues import Queues, Work
-from tailrace.bench.emd.simulated import SimulatedRun
-from tailrace.bench.emd.simulation import SOLVES, Costs, QueuedEmdDdsj, simulate
-from tailrace.generators.sample_clips import read_clip
+from bench.emd.films import CASES, UNIT, as_streams, cut_film, join_query, scenes_copy
+from bench.emd.queues import Queues, Work
+from bench.emd.simulated import SimulatedRun
+from bench.emd.simulation import SOLVES, Costs, QueuedEmdDdsj, simulate
+from generators.sample_clips import read_clip
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench.emd import balance
-from tailrace.bench.emd.verdicts import CLAIMS
-from tailrace.bench.verdicts import Outcome, Verdict
+from bench.emd import balance
+from bench.emd.verdicts import CLAIMS
+from bench.verdicts import Outcome, Verdict
 
 EXACT, WORK, SPEED = "imbalance of the run", "imbalance of work", "R-tuples/s"
 DEFAULT = {"tasks": balance.TASKS, "feedback ms": balance.FEEDBACK_MS, "span": balance.SPAN}

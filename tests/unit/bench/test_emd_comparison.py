@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.bench.emd import (
+from bench.emd import (
     balance,
     case_balance,
     contestants,
@@ -21,12 +21,12 @@ from tailrace.bench.emd import (
     spark_speed,
     speed,
 )
-from tailrace.bench.emd.comparison import Comparison
-from tailrace.bench.emd.contestants import Contest
-from tailrace.bench.emd.films import CASES, UNIT, as_streams, join_query, scenes_copy
-from tailrace.bench.emd.regime_cases import AGAIN, ALL, HEAD, HEAD_FLOW, NEAR, OURS, SHUFFLE, RegimeCase, cases
-from tailrace.bench.emd.simulation import COST, SOLVES, simulate
-from tailrace.bench.report import Effort
+from bench.emd.comparison import Comparison
+from bench.emd.contestants import Contest
+from bench.emd.films import CASES, UNIT, as_streams, join_query, scenes_copy
+from bench.emd.regime_cases import AGAIN, ALL, HEAD, HEAD_FLOW, NEAR, OURS, SHUFFLE, RegimeCase, cases
+from bench.emd.simulation import COST, SOLVES, simulate
+from bench.report import Effort
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.bench.emd import live, spark_chain, spark_speed
-from tailrace.bench.emd.comparison import Comparison, compete
-from tailrace.bench.emd.contestants import query_of, streams_of
-from tailrace.bench.emd.films import scenes_copy
-from tailrace.bench.emd.regime_cases import AGAIN, NEAR, OURS, SHUFFLE
-from tailrace.bench.emd.verdicts import AT_ONCE_S, CLAIMS
-from tailrace.bench.progress import Row
-from tailrace.bench.verdicts import Outcome, Tables, verdicts
+from bench.emd import live, spark_chain, spark_speed
+from bench.emd.comparison import Comparison, compete
+from bench.emd.contestants import query_of, streams_of
+from bench.emd.films import scenes_copy
+from bench.emd.regime_cases import AGAIN, NEAR, OURS, SHUFFLE
+from bench.emd.verdicts import AT_ONCE_S, CLAIMS
+from bench.progress import Row
+from bench.verdicts import Outcome, Tables, verdicts
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.query import Query
 from tailrace.stream.run import OnBatch

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tailrace.bench.emd import conclusions, methods, speed
-from tailrace.bench.emd.comparison import FEWEST, judged
-from tailrace.bench.emd.regime_cases import cases
-from tailrace.bench.emd.report import COMPARED, REPORT
-from tailrace.bench.progress import Row
+from bench.emd import conclusions, methods, speed
+from bench.emd.comparison import FEWEST, judged
+from bench.emd.regime_cases import cases
+from bench.emd.report import COMPARED, REPORT
+from bench.progress import Row
 
 DOCS = Path(__file__).parents[3] / "docs"
 TABLES = json.loads((DOCS / "results/000.json").read_text())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench.emd.verdicts import CLAIMS
-from tailrace.bench.verdicts import Outcome, Verdict
+from bench.emd.verdicts import CLAIMS
+from bench.verdicts import Outcome, Verdict
 
 
 def verdict(beginning: str, **tables) -> Verdict:

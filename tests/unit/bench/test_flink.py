@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.bench import flink_environment, maven, peer_environment
-from tailrace.bench.flink import Flink, answers, job, lay_out
-from tailrace.bench.flink_environment import FlinkEnvironment
-from tailrace.bench.questions import TOP_K
-from tailrace.bench.workloads import CASES, Case, Workload
+from bench import flink_environment, maven, peer_environment
+from bench.flink import Flink, answers, job, lay_out
+from bench.flink_environment import FlinkEnvironment
+from bench.questions import TOP_K
+from bench.workloads import CASES, Case, Workload
 
 
 def workload(tmp_path: Path, files: int = 5, case: Case = CASES["aggregate"][0]) -> Workload:
@@ -84,7 +84,7 @@ def environment(tmp_path, monkeypatch):
 
     def program(text: str) -> FlinkEnvironment:
         (tmp_path / "flink_job.py").write_text(text)
-        monkeypatch.setattr("tailrace.bench.flink.__file__", str(tmp_path / "flink.py"))
+        monkeypatch.setattr("bench.flink.__file__", str(tmp_path / "flink.py"))
         return stand_in
 
     return program

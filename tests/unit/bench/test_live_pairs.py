@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.bench import live_pairs
-from tailrace.bench.live_pairs import EVERY_S, PairFeed, later_arrivals, rows_of_feed
+from bench import live_pairs
+from bench.live_pairs import EVERY_S, PairFeed, later_arrivals, rows_of_feed
 from tailrace.ground.times import TIME
 
 RATE, SIDES = 20, ("left", "right")

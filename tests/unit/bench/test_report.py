@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.bench.report import Effort, Measured, Plot, Report
-from tailrace.bench.verdicts import Claim, Outcome, Verdict
+from bench.report import Effort, Measured, Plot, Report
+from bench.verdicts import Claim, Outcome, Verdict
 from tailrace.ground.errors import Refused
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -44,8 +44,8 @@ def test_a_part_is_measured_alone_and_the_others_stay(report, tmp_path):
     report.write(tmp_path / "out", Effort(5, 2, 7), quiet, ["fast"])
     after, text = json.loads(page.with_suffix(".json").read_text()), page.read_text()
     assert (after["fast"], after["slow"]) == ([{"s": 7}], before["slow"])
-    whole = "tailrace bench topk --rows 1000 --files 2 --rounds 3 --flink DIR --report docs/results"
-    alone = "tailrace bench topk --rows 5 --files 2 --rounds 7 --report docs/results --only fast"
+    whole = "tools/dev.py bench topk --rows 1000 --files 2 --rounds 3 --flink DIR --report docs/results"
+    alone = "tools/dev.py bench topk --rows 5 --files 2 --rounds 7 --report docs/results --only fast"
     assert [(row["part"], row["command"]) for row in after["measured"]] == [("fast", alone), ("slow", whole)]
     assert "5 rows" in text
     assert f"| `{alone}` |" in text
@@ -56,7 +56,7 @@ def test_a_part_is_measured_alone_and_the_others_stay(report, tmp_path):
 
 def test_the_parts_of_one_command_share_a_row(report, tmp_path):
     text = report.write(tmp_path, EFFORT, quiet).read_text()
-    assert text.count("tailrace bench topk") == 1
+    assert text.count("tools/dev.py bench topk") == 1
     assert "| fast, slow |" in text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench.rounds import interleaved, median_ratio, medians
+from bench.rounds import interleaved, median_ratio, medians
 
 
 def test_contestants_take_turns_and_the_first_round_is_dropped():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench.screen_tables import in_order, print_tables
-from tailrace.bench.side_by_side import summary, tables
+from bench.screen_tables import in_order, print_tables
+from bench.side_by_side import summary, tables
 from tailrace.terminal import tables as terminal
 
 RATES = {"native": [1.1e6, 1.2e6, 1.3e6], "tailrace": [2.1e6, 2.2e6, 2.3e6], "pass-through": [5e6, 6e6, 7e6]}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.spatial import sedona, sedona_environment, table_on_spark
-from tailrace.bench.spatial.sedona_environment import PYSPARK, SEDONA, SedonaEnvironment
+from bench.spatial import sedona, sedona_environment, table_on_spark
+from bench.spatial.sedona_environment import PYSPARK, SEDONA, SedonaEnvironment
 
 STAND_IN = """
 import json, pathlib, sys

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from tailrace.bench.meter import Meter
-from tailrace.bench.side_by_side import _compare, summary, tables, unlike
+from bench.meter import Meter
+from bench.side_by_side import _compare, summary, tables, unlike
 from waiting import until
 
 

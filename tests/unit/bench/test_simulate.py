@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.simulate import RecordedStream
-from tailrace.bench.topk.paper_query import ADAPTIVE, generate_stream, query
+from bench.simulate import RecordedStream
+from bench.topk.paper_query import ADAPTIVE, generate_stream, query
 
 
 def test_a_stream_that_a_query_would_reject_is_refused():

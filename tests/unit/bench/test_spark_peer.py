@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tailrace.bench import contestants, side_by_side, spark_job, spark_peer
-from tailrace.bench.contestants import SPARKS_OWN, PassTimes, run_by_name
-from tailrace.bench.kafka.reading import TopicWorkload
-from tailrace.bench.spark_peer import SparkPeer
-from tailrace.bench.workloads import CASES, Workload
+from bench import contestants, side_by_side, spark_job, spark_peer
+from bench.contestants import SPARKS_OWN, PassTimes, run_by_name
+from bench.kafka.reading import TopicWorkload
+from bench.spark_peer import SparkPeer
+from bench.workloads import CASES, Workload
 from tailrace.spark import local_master, masters
 
 WORKLOAD = Workload(CASES["topk"][1], 15, [Path("/in/0.parquet"), Path("/in/1.parquet")], 900)
@@ -50,7 +50,7 @@ for line in sys.stdin:
     with peer:
         assert peer.jvm_options == ["-Xmx2g"]
         assert peer.call(run_by_name, "native", WORKLOAD.as_json(), "out") == {
-            "function": "tailrace.bench.contestants:run_by_name",
+            "function": "bench.contestants:run_by_name",
             "arguments": ["native", WORKLOAD.as_json() | {"case": ["topk", 1]}, "out"],
         }
     assert peer.exit_code == 0
@@ -60,7 +60,7 @@ def test_a_job_calls_the_function_that_it_names_with_the_session(monkeypatch):
     called = []
     monkeypatch.setitem(SPARKS_OWN, "native", lambda *arguments: called.append(arguments) or PACE)
     arguments = json.loads(json.dumps(["native", WORKLOAD.as_json(), "/out"]))
-    job = {"function": "tailrace.bench.contestants:run_by_name", "arguments": arguments}
+    job = {"function": "bench.contestants:run_by_name", "arguments": arguments}
     assert PassTimes(**json.loads(json.dumps(spark_job.run("session", job)))) == PACE
     assert called == [("session", WORKLOAD, Path("/out"))]
 

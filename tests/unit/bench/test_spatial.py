@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spatial_oracle import GEOD
-from tailrace.bench.page import markdown
-from tailrace.bench.report import Effort
-from tailrace.bench.spatial import (
+from bench.page import markdown
+from bench.report import Effort
+from bench.spatial import (
     joins,
     latency,
     pair_latency,
@@ -25,8 +24,9 @@ from tailrace.bench.spatial import (
     table_on_spark,
     taxi_map,
 )
-from tailrace.bench.spatial.balance import Balance
-from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
+from bench.spatial.balance import Balance
+from bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
+from spatial_oracle import GEOD
 from tailrace.ground.errors import refuse
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tailrace.bench.spatial import joins, pair_latency, shapes
-from tailrace.bench.spatial.same_twice import same_twice, spread
+from bench.spatial import joins, pair_latency, shapes
+from bench.spatial.same_twice import same_twice, spread
 from tailrace.spatial_join.pairs import NO_PAIRS
 
 pytestmark = pytest.mark.slow

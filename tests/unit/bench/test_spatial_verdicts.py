@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench.spatial.pair_latency import settings
-from tailrace.bench.spatial.verdicts import CLAIMS
-from tailrace.bench.verdicts import Outcome, Verdict
+from bench.spatial.pair_latency import settings
+from bench.spatial.verdicts import CLAIMS
+from bench.verdicts import Outcome, Verdict
 
 
 def verdict(beginning: str, **tables) -> Verdict:

@@ -8,11 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from tailrace.bench.report import Effort
-from tailrace.bench.simulate import RecordedStream, simulate
-from tailrace.bench.topk import drift, methods, paper_query, promise, report, speed
-from tailrace.bench.topk.calibrated import calibrations
-from tailrace.bench.topk.paper_query import (
+from bench.report import Effort
+from bench.simulate import RecordedStream, simulate
+from bench.topk import drift, methods, paper_query, promise, report, speed
+from bench.topk.calibrated import calibrations
+from bench.topk.paper_query import (
     ADAPTIVE,
     SIZE_MS,
     expected_hit_rate,
@@ -21,7 +21,7 @@ from tailrace.bench.topk.paper_query import (
     query,
     smallest_slack_ms,
 )
-from tailrace.generators.replay import START_MS
+from generators.replay import START_MS
 
 pytestmark = pytest.mark.slow
 

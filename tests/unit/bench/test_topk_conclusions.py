@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.bench.topk import promise
-from tailrace.bench.topk.paper_query import smallest_slack_ms
-from tailrace.bench.topk.verdicts import CLAIMS
-from tailrace.bench.verdicts import Outcome, Verdict
+from bench.topk import promise
+from bench.topk.paper_query import smallest_slack_ms
+from bench.topk.verdicts import CLAIMS
+from bench.verdicts import Outcome, Verdict
 
 
 def verdict(beginning: str, **tables) -> Verdict:

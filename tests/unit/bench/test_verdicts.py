@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.bench.verdicts import Claim, Outcome, Verdict, outcome_of, unmeasured, verdicts
+from bench.verdicts import Claim, Outcome, Verdict, outcome_of, unmeasured, verdicts
 
 ROOT = Path(__file__).parents[3]
 PAGES = {"000": "emd", "001": "topk", "002": "aggregate", "003": "spatial"}
 
 
 def claims_of(page):
-    return import_module(f"tailrace.bench.{PAGES[page]}.verdicts").CLAIMS
+    return import_module(f"bench.{PAGES[page]}.verdicts").CLAIMS
 
 
 def tables_of(page):
@@ -29,7 +29,7 @@ def outcomes(page, tables):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_template_of_a_page_has_the_verdicts_first(page):
-    text = (ROOT / f"include/tailrace/bench/{PAGES[page]}/{page}.md").read_text()
+    text = (ROOT / f"tools/bench/{PAGES[page]}/{page}.md").read_text()
     assert text[text.index("\n## ") :].startswith("\n## The paper's claims\n")
     assert text.count("{verdicts}") == 1
 

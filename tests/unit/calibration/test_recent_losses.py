@@ -11,6 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import aggregates
+from bench.topk import measured_kinds
+from bench.topk.calibrated import MemoryHistory
+from bench.topk.delayed_rankings import Delayed, Tuples, arrived
 from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
@@ -18,9 +21,6 @@ from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
 from streams import disordered
 from tailrace.aggregate.bindings import BINDINGS, SecondColumn, Values
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.bench.topk import measured_kinds
-from tailrace.bench.topk.calibrated import MemoryHistory
-from tailrace.bench.topk.delayed_rankings import Delayed, Tuples, arrived
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_windows import NotReady
 from tailrace.calibration.two_scales.loss_sample import LossSample

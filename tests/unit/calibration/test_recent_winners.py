@@ -10,14 +10,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bench.topk import two_scales
+from bench.topk.calibrated import MemoryHistory
+from bench.topk.delayed_rankings import Delayed, arrived
 from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, stream, ticks_of
 from rankings import contents, ranked, streamed
 from streams import disordered
-from tailrace.bench.topk import two_scales
-from tailrace.bench.topk.calibrated import MemoryHistory
-from tailrace.bench.topk.delayed_rankings import Delayed, arrived
 from tailrace.calibration import direct
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
 from tailrace.calibration.recent_winners import RecentWinners, sample_of

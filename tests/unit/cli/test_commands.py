@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -40,10 +39,7 @@ COMMANDS = (
     "status",
     "drain",
     "stop",
-    "replay",
-    "demo",
     "serve",
-    "bench",
     "schema",
 )
 
@@ -81,7 +77,7 @@ RESUMABLE = "interrupted: what is committed stays, and the same command goes on 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 @pytest.mark.parametrize(
-    ("command", "message"), [("run", RESUMABLE), ("demo", "interrupted: nothing of it runs any more\n")]
+    ("command", "message"), [("run", RESUMABLE), ("restore", "interrupted: nothing of it stays\n")]
 )
 def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
     tailrace, handlers, monkeypatch, number, command, message
@@ -402,14 +398,11 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
         (("correct", file, "--warehouse", tmp_path / "wh", "--from", "2020-01-01", "--arrived-to", "2020"), "exclude"),
         (("results", file, "--warehouse", tmp_path / "wh", "--format", "parquet"), "--output"),
         (("results", file, "--warehouse", tmp_path / "wh", "--format", "xml"), "--format"),
-        (("replay", "--output", tmp_path / "out", "--model", "game3"), "game3"),
-        (("replay", "--output", tmp_path / "out", "--rows", "-1"), "rows is -1"),
         (("nonsense",), "nonsense"),
     ]
     for arguments, fragment in cases:
         assert fragment in tailrace(*arguments, code=2).stderr
     assert not (tmp_path / "wh").exists()
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("command", "writer"), [("run", "stream"), ("rebuild", "correction")])
@@ -486,13 +479,3 @@ def test_a_query_is_backed_up_by_its_name_or_file_and_restored(tailrace, tmp_pat
     for nothing, wrong in {"nobody": "never run", "no.yaml": "No such file"}.items():
         assert wrong in tailrace("backup", nothing, *warehouse, "--output", tmp_path / "none", code=2).stderr
     assert sorted(path.name for path in (tmp_path / "wh").iterdir()) == ["flights"]
-
-
-def test_replay_writes_a_stream(tailrace, tmp_path):
-    tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, "--files", 3)
-    tailrace("replay", "--output", tmp_path / "b", "--rows", 1000, "--files", 3, "--format", "json")
-    assert [file.name for file in sorted((tmp_path / "a").iterdir())] == [f"part-0000{i}.parquet" for i in range(3)]
-    first = json.loads((tmp_path / "b" / "part-00000.json").read_text().splitlines()[0])
-    assert set(first) == {"id", "event_time", "arrival_time", "sensor", "value"}
-    refusal = tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, code=2)
-    assert "not empty" in refusal.stderr

@@ -49,18 +49,10 @@ def test_a_url_is_no_input(tailrace, tmp_path):
     [
         ("validate", "URL"),
         ("run", "URL", "--warehouse", "tables"),
-        ("replay", "--output", "URL"),
-        ("replay", "--output", "in", "--source", "URL"),
-        ("frames", "URL", "--output", "in"),
-        ("frames", "film.mp4", "--output", "URL"),
         ("results", FLIGHTS, "--warehouse", "tables", "--output", "URL"),
         ("quality", FLIGHTS, "--warehouse", "tables", "--output", "URL"),
         ("schema", "--output", "URL"),
-        ("demo", "--warehouse", "URL"),
         ("serve", "URL"),
-        ("bench", "kafka", "--report", "URL"),
-        ("bench", "aggregate", "--flink", "URL"),
-        ("bench", "spatial", "--sedona", "URL"),
     ],
     ids=lambda words: " ".join(map(str, words[:1] + words[-2:])),
 )

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import confluent_kafka
 import pytest
 
-from tailrace.demo.generated_data import METERS
+from demo.generated_data import METERS
 from tailrace.orchestration import serve as serving
 from tailrace.query.loading import load
 

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from tailrace.cli import commands
-from tailrace.demo import demonstrated_query, scenarios, walkthrough
-from tailrace.demo.demonstrated_query import DemoQuery
-from tailrace.demo.generated_data import DISTRICTS, METERS
+from checkout_commands import DEV
+from demo import demonstrated_query, scenarios, walkthrough
+from demo.demonstrated_query import DemoQuery
+from demo.generated_data import DISTRICTS, METERS
+from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
 from tailrace.storage.status import Status
@@ -232,9 +233,9 @@ def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(
         return right
 
     monkeypatch.setattr(walkthrough, "demonstrate", demonstrate)
-    monkeypatch.setattr("sys.argv", ["tailrace", "demo", "--warehouse", str(tmp_path), *flags])
+    monkeypatch.setattr("sys.argv", ["dev", "demo", "--warehouse", str(tmp_path), *flags])
     with pytest.raises(SystemExit) as exit_info:
-        commands.main()
+        main(program=DEV)
     assert (exit_info.value.code or 0) == code
     assert calls == [(tmp_path, *options)]
 

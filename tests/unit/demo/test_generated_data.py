@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.demo import generated_data
-from tailrace.demo.generated_data import (
+from demo import generated_data
+from demo.generated_data import (
     COPIES,
     DELAYS,
     DISTRICTS,
@@ -23,9 +23,9 @@ from tailrace.demo.generated_data import (
     Fleets,
     declare,
 )
-from tailrace.demo.living_stream import LIVING
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.sample_districts import district_file
+from demo.living_stream import LIVING
+from generators.delays import epoch_ms
+from generators.sample_districts import district_file
 from tailrace.ground.duration import ms
 from tailrace.query.loading import load
 from tailrace.query.windowed import TopKQuery

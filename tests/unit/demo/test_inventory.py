@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tailrace.demo.inventory import MARK, Inventory
+from demo.inventory import MARK, Inventory
 from tailrace.ground.errors import Refused
 
 PLACES = ["queries/flights.yaml", "data/game2", "tables/flights"]

@@ -11,13 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from local_driver import NOW, Driver, correct_here
-from tailrace.calibration.calibrate import calibrate
-from tailrace.correction.promise_state import PromiseState
-from tailrace.demo import living_stream
-from tailrace.demo.changed_answer import changed_answer
-from tailrace.demo.generated_data import GAME2, METERS, declare
-from tailrace.demo.living_stream import (
+from demo import living_stream
+from demo.changed_answer import changed_answer
+from demo.generated_data import GAME2, METERS, declare
+from demo.living_stream import (
     EVERY_MS,
     INTERVAL_MS,
     LARGEST,
@@ -27,7 +24,10 @@ from tailrace.demo.living_stream import (
     first_payment_ms,
     payments,
 )
-from tailrace.demo.look_around import look_around, promise_now
+from demo.look_around import look_around, promise_now
+from local_driver import NOW, Driver, correct_here
+from tailrace.calibration.calibrate import calibrate
+from tailrace.correction.promise_state import PromiseState
 from tailrace.panels import answer, ledger, promise, quarantine
 from tailrace.panels.answer import AnswerRequest, OneAnswer
 from tailrace.panels.arrival_range import TimesRequest
@@ -192,7 +192,7 @@ def test_the_last_lines_have_the_pages_the_password_and_the_answer_that_changed(
     airflow = SimpleNamespace(url="http://127.0.0.1:1", password="secret")
     demo_query = SimpleNamespace(airflow=airflow, home=home, layout=view.layout, name="card_payments")
     interrupted = SimpleNamespace(sleep=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    monkeypatch.setattr("tailrace.demo.look_around.time", interrupted)  # other threads go on sleeping
+    monkeypatch.setattr("demo.look_around.time", interrupted)  # other threads go on sleeping
     with pytest.raises(KeyboardInterrupt):
         look_around(
             demo_query,

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from tailrace.demo.comparison import Comparison, compare
-from tailrace.demo.generated_data import COPIES, TRADES, declare
-from tailrace.demo.printed_texts import progress_table, summary, texts
-from tailrace.demo.true_pairs import true_pairs
-from tailrace.demo.truth import share_found, share_off, share_right, truth
+from demo.comparison import Comparison, compare
+from demo.generated_data import COPIES, TRADES, declare
+from demo.printed_texts import progress_table, summary, texts
+from demo.true_pairs import true_pairs
+from demo.truth import share_found, share_off, share_right, truth
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.storage.status import Status

@@ -12,11 +12,11 @@ import pytest
 from pyproj import Geod
 from rich.console import Console
 
-from tailrace.demo.comparison import compare
-from tailrace.demo.printed_texts import summary
-from tailrace.demo.spatial_map import _matched, draw_answers
-from tailrace.demo.true_spatial_pairs import true_spatial_pairs
-from tailrace.generators.replay import START_MS, TIME
+from demo.comparison import compare
+from demo.printed_texts import summary
+from demo.spatial_map import _matched, draw_answers
+from demo.true_spatial_pairs import true_spatial_pairs
+from generators.replay import START_MS, TIME
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 

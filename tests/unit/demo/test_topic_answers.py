@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.demo import topic_answers
-from tailrace.demo.topic_answers import TopicRecord, as_table, check_topic, newest
+from demo import topic_answers
+from demo.topic_answers import TopicRecord, as_table, check_topic, newest
 
 RECORDS = st.lists(
     st.builds(

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.demo import topic_answers, topics
-from tailrace.demo.generated_data import METERS, READINGS
-from tailrace.demo.topic_answers import TopicRecord, read_records
-from tailrace.demo.topics import Sending
-from tailrace.generators.replay import write
+from demo import topic_answers, topics
+from demo.generated_data import METERS, READINGS
+from demo.topic_answers import TopicRecord, read_records
+from demo.topics import Sending
+from generators.replay import write
 from tailrace.query.loading import load
 from tailrace.sources.kafka_topic import KafkaTopic
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tailrace.demo import scenarios, walkthrough
-from tailrace.demo.generated_data import GAME2, GROWING, declare, entries, finished_entries
-from tailrace.demo.inventory import Inventory
-from tailrace.demo.living_stream import LARGEST, LIVING, PAYMENTS
-from tailrace.demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
+from demo import scenarios, walkthrough
+from demo.generated_data import GAME2, GROWING, declare, entries, finished_entries
+from demo.inventory import Inventory
+from demo.living_stream import LARGEST, LIVING, PAYMENTS
+from demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.held_directory import held_directory
 from tailrace.query.loading import load

@@ -173,7 +173,6 @@ def test_the_image_goes_by_the_lock_and_has_what_the_services_need():
     text = (ROOT / "docker" / "Dockerfile").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert "uv sync --locked" in text
-    assert "--no-editable" not in text, "the data makers are in the checkout alone"
     extras = re.findall(r"--extra (\w+)", text)
     assert {*extras} == {"airflow", "emd", "external", "fast", "kafka", "postgres", "spark", "spatial", "sql"}
     assert set(extras) <= project["optional-dependencies"].keys()

@@ -21,6 +21,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import other_programs
+from checkout_commands import DEV
 from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, site_module, words
 from tailrace.cli.commands import app
 from tailrace.drivers import spark_daemon
@@ -36,6 +37,7 @@ PAGES = WRITTEN | site_module("reference").pages()
 BLOCKS = {page: blocks(text) for page, text in PAGES.items()}
 LANGUAGES = {"yaml", "sh", "bash", "console", "csv", "json", "sql", "py", "python", "text", "ini", "toml", "html", ""}
 COMMANDS = typer.main.get_command(app).commands
+DEV_COMMANDS = typer.main.get_command(DEV.commands).commands
 OFFLINE = {
     "init",
     "validate",
@@ -135,11 +137,11 @@ def test_sql_is_sql_of_some_dialect(block):
 # ---------------------------------------------------------------- commands
 
 
-def parse(parts: list[str]) -> None:
+def parse(parts: list[str], commands: dict[str, Any] = COMMANDS) -> None:
     """Parse a command's words by its parser: its options, their values, and what it requires."""
     if not parts or parts[0].startswith("-"):
         return
-    command = COMMANDS[parts[0]]
+    command = commands[parts[0]]
     with command.context_class(command, info_name=parts[0]) as context:
         values, more, _ = command.make_parser(context).parse_args([*parts[1:]])
         assert not more, f"{' '.join(more)}: more than it takes"
@@ -166,6 +168,8 @@ def fault_of(line: str) -> str | None:
                 assert find_spec(module), f"no module {module}"
                 if module == spark_daemon.__name__:
                     spark_daemon._parser().parse_args(rest)
+            case [".venv/bin/python", "tools/dev.py", *rest]:
+                parse(rest, DEV_COMMANDS)
             case ["python", file, *_]:
                 assert (ROOT / file).exists(), f"no file {file}"
             case ["airflow", *_]:

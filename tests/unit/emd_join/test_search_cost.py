@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.emd.films import CASES
-from tailrace.bench.emd.simulation import simulate
+from bench.emd.films import CASES
+from bench.emd.simulation import simulate
 from tailrace.emd_join import chain, exact, head_search, results, search_cost
 from tailrace.emd_join.search import HistogramColumns
 from tailrace.emd_join.search_cost import SearchCost

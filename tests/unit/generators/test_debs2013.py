@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.generators.debs2013 import read
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.replay import TIME
+from checkout_commands import DEV
+from generators.debs2013 import read
+from generators.delays import epoch_ms
+from generators.replay import TIME
+from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 
 KICK_OFF = 1_767_225_600_000
@@ -49,7 +51,7 @@ def test_rows_of_the_match(tmp_path):
 
 
 def test_ids_are_consecutive_over_the_blocks_of_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("tailrace.generators.debs2013._BLOCK", 1000)
+    monkeypatch.setattr("generators.debs2013._BLOCK", 1000)
     table = read(match(tmp_path, *[SHOE, BALL] * 500), KICK_OFF)
     assert table["id"].num_chunks > 1
     assert table["id"].to_pylist() == list(range(1000))
@@ -78,7 +80,7 @@ def test_a_compressed_file_is_read(tmp_path):
 )
 @pytest.mark.parametrize("before", [1, 10_000])
 def test_a_broken_row_is_refused_with_its_line_and_field(tmp_path, monkeypatch, broken, message, before):
-    monkeypatch.setattr("tailrace.generators.debs2013._BLOCK", 100_000)
+    monkeypatch.setattr("generators.debs2013._BLOCK", 100_000)
     path = match(tmp_path, *[SHOE] * before, "", BALL, broken, "nonsense")
     with pytest.raises(Refused, match=message.replace("4:", f"{before + 3}:", 1)):
         read(path, KICK_OFF)
@@ -89,16 +91,14 @@ def test_a_file_without_rows_is_refused(tmp_path):
         read(match(tmp_path), KICK_OFF)
 
 
-def test_tailrace_replay_reads_the_format(tmp_path, monkeypatch):
+def test_replay_reads_the_format(tmp_path, monkeypatch):
     """200 rows of one second are delayed by the model and written to Parquet files in order of arrival."""
-    from tailrace.cli import commands
-
     rows = [BALL.replace("10753295594424116", str(10753295594424116 + i * 5 * 10**9)) for i in range(200)]
     arguments = ["replay", "--source", str(match(tmp_path, *rows)), "--source-format", "debs2013"]
     arguments += ["--start", "2026-01-01", "--model", "game2", "--output", str(tmp_path / "out"), "--files", "2"]
-    monkeypatch.setattr("sys.argv", ["tailrace", *arguments])
+    monkeypatch.setattr("sys.argv", ["dev", *arguments])
     with pytest.raises(SystemExit) as exit_info:
-        commands.main()
+        main(program=DEV)
     assert not exit_info.value.code
     table = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").iterdir()))
     assert sorted(table["id"].to_pylist()) == list(range(200))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from tailrace.generators.delays import MODELS, delay_model, epoch_ms
+from generators.delays import MODELS, delay_model, epoch_ms
 
 N = 1_000_000
 NORMAL = NormalDist()

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.fixes import SCHEMA, Fixes, concat, no_fixes, numbers
+from generators.delays import epoch_ms
+from generators.fixes import SCHEMA, Fixes, concat, no_fixes, numbers
 
 
 def fixes(n: int) -> Fixes:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tailrace.generators import generated_shots
-from tailrace.generators.generated_shots import PIXELS, jitter, shots
-from tailrace.generators.sample_clips import read_clip
+from generators import generated_shots
+from generators.generated_shots import PIXELS, jitter, shots
+from generators.sample_clips import read_clip
 
 
 def distances_in_a_row(masses: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.generators import histogram_stream
-from tailrace.generators.delays import delay_model, epoch_ms
-from tailrace.generators.frame_histograms import Bins
-from tailrace.generators.histogram_stream import SCHEMA, as_batches, as_stream, clip_names, frame_histograms, write
-from tailrace.generators.replay import disorder
-from tailrace.generators.replay import write as write_stream
+from generators import histogram_stream
+from generators.delays import delay_model, epoch_ms
+from generators.frame_histograms import Bins
+from generators.histogram_stream import SCHEMA, as_batches, as_stream, clip_names, frame_histograms, write
+from generators.replay import disorder
+from generators.replay import write as write_stream
 from tailrace.ground.errors import Refused
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.parquet_files import ParquetFiles

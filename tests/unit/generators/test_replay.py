@@ -11,9 +11,9 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.generators.delays import delay_model, epoch_ms
-from tailrace.generators.replay import MAX_FILES, TIME, disorder, generate, write
-from tailrace.generators.replay import read as read_source
+from generators.delays import delay_model, epoch_ms
+from generators.replay import MAX_FILES, TIME, disorder, generate, write
+from generators.replay import read as read_source
 from tailrace.ground.errors import Refused
 
 START = 1_700_000_000_000
@@ -217,7 +217,7 @@ def test_a_wrong_event_column_or_number_of_files_is_refused(tmp_path: Path) -> N
 
 
 def test_a_file_has_row_groups_that_readers_can_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailrace.generators.replay.ROW_GROUP", 300)
+    monkeypatch.setattr("generators.replay.ROW_GROUP", 300)
     (path,) = write(stream(1000), tmp_path / "out", 1)
     file = pq.ParquetFile(path)
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [300, 300, 300, 100]

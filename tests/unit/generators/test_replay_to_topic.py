@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fake_producer import FakeProducer
-from tailrace.generators.replay_to_topic import send
+from generators.replay_to_topic import send
 from tailrace.sources.kafka_producer import TopicWriter
 from tailrace.sources.kafka_servers import Servers
 

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.frame_histograms import darken
-from tailrace.generators.histogram_stream import SCHEMA
-from tailrace.generators.replay import START_MS
-from tailrace.generators.sample_clips import CLIPS, clip_directory, read_clip
+from generators.delays import epoch_ms
+from generators.frame_histograms import darken
+from generators.histogram_stream import SCHEMA
+from generators.replay import START_MS
+from generators.sample_clips import CLIPS, clip_directory, read_clip
 
 FRAMES = {"bikes": (250, 640 * 272), "bigbuckbunny": (132, 1280 * 720)}
 """The number of frames of a film, and of the pixels of each."""

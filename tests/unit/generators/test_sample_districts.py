@@ -11,7 +11,7 @@ import pytest
 import shapely
 from shapely.geometry import shape
 
-from tailrace.generators.sample_districts import CITIES, district_file
+from generators.sample_districts import CITIES, district_file
 
 VALID = {"beijing": {"Xicheng", "Mentougou", "Tongzhou", "Changping"}, "shenzhen": set()}
 COUNTS = {"beijing": (16, 9116, 35), "shenzhen": (8, 10036, 13)}

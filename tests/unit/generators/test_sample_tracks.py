@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.sample_tracks import SCHEMA, track_file
+from generators.delays import epoch_ms
+from generators.sample_tracks import SCHEMA, track_file
 
 
 def test_the_fixes_of_an_afternoon() -> None:

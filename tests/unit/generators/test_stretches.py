@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.generators.fixes import Fixes
-from tailrace.generators.stretches import in_stretches
+from generators.fixes import Fixes
+from generators.stretches import in_stretches
 
 START = 1_700_000_000_000
 STEP = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.generators.taxi_faults import with_outliers
+from generators.taxi_faults import with_outliers
 
 PLACES = np.random.default_rng(0).uniform((115.4, 39.4), (117.5, 41.1), (100_000, 2))
 

@@ -9,7 +9,7 @@ from math import dist
 import numpy as np
 import pytest
 
-from tailrace.generators.taxi_roads import KM_A_DEGREE, _edges, beijing
+from generators.taxi_roads import KM_A_DEGREE, _edges, beijing
 
 Neighbours = dict[int, dict[int, float]]
 

@@ -14,12 +14,12 @@ import pytest
 import shapely
 from pyproj import Geod
 
-from tailrace.generators.delays import delay_model, epoch_ms
-from tailrace.generators.fixes import SCHEMA
-from tailrace.generators.replay import START_MS
-from tailrace.generators.sample_districts import district_file
-from tailrace.generators.taxi_fleet import GAP_SHARES, GAPS_S, MEAN_GAP_S
-from tailrace.generators.taxis import taxis
+from generators.delays import delay_model, epoch_ms
+from generators.fixes import SCHEMA
+from generators.replay import START_MS
+from generators.sample_districts import district_file
+from generators.taxi_fleet import GAP_SHARES, GAPS_S, MEAN_GAP_S
+from generators.taxis import taxis
 
 HOUR_MS = 3_600_000
 

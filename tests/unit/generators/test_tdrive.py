@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.generators import tdrive
-from tailrace.generators.delays import epoch_ms
-from tailrace.generators.fixes import SCHEMA
-from tailrace.generators.tdrive import RejectedLine, read
+from checkout_commands import DEV
+from generators import tdrive
+from generators.delays import epoch_ms
+from generators.fixes import SCHEMA
+from generators.tdrive import RejectedLine, read
+from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 
 FIRST = "1,2008-02-02 15:36:08,116.51172,39.92123"
@@ -148,18 +150,16 @@ def test_it_reads_what_a_reader_of_single_lines_does(
     assert read(path).table.to_pylist() == one_by_one(lines)
 
 
-def test_tailrace_replay_reads_the_format(
+def test_replay_reads_the_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tailrace.cli import commands
-
     start = datetime(2008, 2, 2)
     lines = [FIRST.replace("2008-02-02 15:36:08", f"{start + timedelta(seconds=i)}") for i in range(200)]
     write(tmp_path / "log" / "1.txt", *lines, "bad")
     arguments = ["replay", "--source", str(tmp_path / "log"), "--source-format", "tdrive", "--model", "exponential:6 s"]
-    monkeypatch.setattr("sys.argv", ["tailrace", *arguments, "--output", str(tmp_path / "out"), "--files", "2"])
+    monkeypatch.setattr("sys.argv", ["dev", *arguments, "--output", str(tmp_path / "out"), "--files", "2"])
     with pytest.raises(SystemExit) as exit_info:
-        commands.main()
+        main(program=DEV)
     assert not exit_info.value.code
     table = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").iterdir()))
     assert table.schema == SCHEMA

@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from tailrace.generators.video_frames import read_frames
+from generators.video_frames import read_frames
 from tailrace.ground.errors import Refused
 from videos import random_frames, write_video
 

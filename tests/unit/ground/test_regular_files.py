@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tailrace.cli.commands import app
+from checkout_commands import app
+from generators import debs2013, replay, tdrive
+from generators.delays import delay_model
+from generators.video_frames import read_frames
 from tailrace.emd_join import matrix_file
-from tailrace.generators import debs2013, replay, tdrive
-from tailrace.generators.delays import delay_model
-from tailrace.generators.video_frames import read_frames
 from tailrace.ground.errors import Refused
 from tailrace.ground.regular_files import NotRegularError, open_regular, read_regular, require_regular_files
 from tailrace.query.loading import load
