@@ -38,7 +38,7 @@ def draw(shown: ShownPanels, file: BinaryIO, form: str) -> None:
     with rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a box replaces it
         figure = Figure(file, 2, 2, form=form)  # its titles take the setting when they are made
-        promise_state = f"promise {shown.promise.state} ({shown.promise.detail})"
+        promise_state = f"promise {shown.promise.word} ({shown.promise.detail})"
         figure.figure.suptitle(textwrap.fill(f"{shown.name}: {promise_state}", 150), fontsize="medium")
         with figure as (progress, promise, answers, late):
             _draw_progress(progress, shown.frontier)
@@ -78,7 +78,7 @@ def _draw_promise(ax: Axes, answer: PromiseAnswer) -> None:
     is_share = not is_accuracy and any(each.risk is not None for each in answer.answers)
     errors = sorted({f"{each.error:g}" for each in answer.answers if each.error is not None})
     what = f"share off by {' or '.join(errors)} or more" if is_share else "accuracy" if is_accuracy else "mean error"
-    label(ax, f"Promise: {answer.state}", "event time (UTC)", what)
+    label(ax, f"Promise: {answer.word}", "event time (UTC)", what)
     drawn = answer.answers[: len(_COLOURS)]
     measured = [_measured(each, is_accuracy, is_share) for each in drawn]
     if _is_empty(ax, [value for values in measured for value in values if np.isfinite(value)], answer.note):

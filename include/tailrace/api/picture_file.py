@@ -38,6 +38,9 @@ class Picture:
         """Write the picture to an open file."""
         draw(self.shown, file, form)
 
+    def __repr__(self) -> str:
+        return f"<picture of {self.shown.name}>"
+
     def _repr_png_(self) -> bytes:
         content = BytesIO()
         self.write(content)

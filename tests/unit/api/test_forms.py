@@ -146,7 +146,10 @@ def test_a_query_is_drawn_in_a_notebook_and_into_a_file(tmp_path):
     run = query(TABLE).run()
     picture = run.plot(start="2024-01-01", key="&")
     assert picture._repr_png_().startswith(b"\x89PNG")
-    assert picture.save(tmp_path / "load.svg").read_text().startswith("<?xml")
+    assert repr(picture) == "<picture of aggregate>"
+    drawn = picture.save(tmp_path / "load.svg").read_text()
+    assert drawn.startswith("<?xml")
+    assert "<!-- Promise: none -->" in drawn, "nothing is promised"
     with pytest.raises(tailrace.Refused, match="says no form of picture"):
         picture.save(tmp_path / "load.gif")
     with pytest.raises(tailrace.Refused, match=r"^start, end: the range is empty\n.*start before end"):
