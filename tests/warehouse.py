@@ -57,7 +57,9 @@ def write_files(
                 "value": pa.array([t.value for t in part], values or pa.float64()),
             }
         )
-        pq.write_table(table, directory / f"part-{number:05d}.parquet")
+        unfinished = directory / f"_part-{number:05d}.parquet"  # no stream reads it
+        pq.write_table(table, unfinished)
+        unfinished.rename(directory / f"part-{number:05d}.parquet")
 
 
 def even(n: int, parts: int) -> list[int]:
