@@ -26,6 +26,7 @@ from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.panels.explanation import explanation
 from tailrace.query.loading import located, parse
 from tailrace.query.query import Query
+from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_summary import RunSummary
@@ -313,6 +314,16 @@ def test_the_identity_is_not_selected_and_a_condition_is_explained(tmp_path: Pat
 def test_the_distance_of_histograms_is_there_already(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="distance comes out as distance, which an answer has already"):
         query_of(tmp_path, "emd_join", select="distance")
+
+
+def test_a_checkpoint_is_bound_to_the_selection_and_the_condition(tmp_path: Path) -> None:
+    text = HEAD.replace("KIND", "emd_join").replace("FORMAT", "parquet")
+    query = parse(
+        tmp_path / "meet.yaml", text + "window: {size: 1 s}\nemd_join: {threshold: 0.5, histogram: hist, bins: 2}"
+    )
+    manifest = CheckpointManifest.new(query.structure(), {}, {}, {})
+    assert changes(manifest, query) == {}
+    assert {"emd_join.select", "emd_join.where"} <= changes(manifest, query_of(tmp_path, "emd_join")).keys()
 
 
 TABLE = """

@@ -126,7 +126,7 @@ def test_a_word_that_makes_riddles_is_counted_over_code_and_pages(tmp_path, writ
 
 
 def guard(text="if a:", file="a/b.py", tests=("tests/test_b.py::test_b[1]",)):
-    return SimpleNamespace(guard="a guard", file=file, text=text, replacement="if True:", tests=tests)
+    return tool_module("guards.mutation").Mutation("a guard", file, text, "if True:", tests)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,13 @@ FIGURES = "tests/orchestration/test_console_figures.py"
 
 MUTATIONS = (
     Mutation(
+        "format: facts are of none of another",
+        "console/table_facts.py",
+        "            layout.require_format()\n            state",
+        "            state",
+        ("tests/unit/storage/test_format.py::test_facts_of_a_stream_in_another_format_are_unknown",),
+    ),
+    Mutation(
         "console: a kept answer has the current versions",
         "console/panel_cache.py",
         "if versions_then != now:",

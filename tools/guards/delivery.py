@@ -12,6 +12,13 @@ DELIVERED = "tests/unit/delivery/test_delivered.py"
 
 MUTATIONS = (
     Mutation(
+        "format: current is read of none of another",
+        "delivery/reading.py",
+        "    layout.require_format()\n",
+        "",
+        ("tests/unit/storage/test_format.py::test_a_stream_in_another_format_is_refused_and_stays_as_it_is",),
+    ),
+    Mutation(
         "delivered: another target has nothing yet",
         "delivery/delivered.py",
         "    return note.snapshot if note.uri == uri else _NOTHING\n",

@@ -54,7 +54,7 @@ MUTATIONS = (
     Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
-        "if content[:_HEADER_BYTES] != _checksum(state):",
+        "if not state or content[:_HEADER_BYTES] != _checksum(state):",
         "if len(content) < _HEADER_BYTES:",
         ("tests/unit/engine/test_task_states.py",),
     ),

@@ -13,6 +13,20 @@ LATE_RECORDS = "tests/unit/cli/test_late_records.py"
 
 MUTATIONS = (
     Mutation(
+        "format: a page's parts read none of another",
+        "panels/query_view.py",
+        "        self.layout.require_format()\n",
+        "",
+        ("tests/unit/storage/test_format.py::test_a_stream_in_another_format_is_refused_and_stays_as_it_is",),
+    ),
+    Mutation(
+        "ledger: answers given again as they were are no changes",
+        "panels/ledger.py",
+        "**sums)",
+        '**sums | {"changed": sums["answers"]})',
+        ("tests/orchestration/test_console_figures.py::test_a_correction_changes_the_answers_that_are_other_ones",),
+    ),
+    Mutation(
         "quarantine: what is ahead of the wall clock is of no hour",
         "panels/quarantine.py",
         "(arrival >= now - _HOUR_MS) & (arrival <= now)",

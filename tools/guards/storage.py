@@ -10,6 +10,20 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "format: a query's name reads none of another",
+        "storage/begun.py",
+        "    layout.require_format()\n",
+        "",
+        ("tests/unit/storage/test_format.py::test_a_stream_in_another_format_is_refused_and_stays_as_it_is",),
+    ),
+    Mutation(
+        "format: the switch of another format's rebuild is not completed",
+        "storage/switch.py",
+        'if record["format"] != FORMAT:',
+        "if False:",
+        ("tests/unit/storage/test_format.py::test_the_switch_of_another_formats_rebuild_is_not_completed",),
+    ),
+    Mutation(
         "status: a problem of the source may hide unread rows",
         "storage/status.py",
         "self.state not in OVER and not self.hides_rows",

@@ -110,7 +110,7 @@ class AnswerChanges:
 
     def _is_other(self, name: str, version: int) -> bool:
         """Test whether a version's commit has changed since it was read; False if a digest is unknown."""
-        digests = {self.since(f"digest {name}"), self._digest(name, version)} - {_ABSENT}
+        digests = {self.since(f"digest {name}") or _ABSENT, self._digest(name, version)} - {_ABSENT}
         return len(digests) > 1
 
     def _affected_by(self, name: str, file: Location) -> pa.Table:

@@ -27,10 +27,11 @@ def read_current(layout: Layout, part: AnswerRange) -> pa.Table:
     Raises
     ------
     Refused
-        When there is no such table, or its answers have no such key.
+        When there is no such table, its answers have no such key, or the stream is of another format.
     Damaged
         When the table, or a file of it, is lost.
     """
+    layout.require_format()
     tables = Tables(layout)
     if not tables.has(CURRENT):
         others = f"{_known(layout)}, or the query's file in place of its name"

@@ -26,7 +26,7 @@ class Executor(Protocol):
         Raises
         ------
         LostChunk
-            When a state is missing, damaged, or of another version.
+            When a state is missing or damaged.
         """
 
     def cancel(self) -> None:

@@ -30,7 +30,7 @@ def state_before(
     Raises
     ------
     LostChunk
-        When a state is missing, damaged, or of another version.
+        When a state is missing or damaged.
     """
     if not change.moves or before < 0:
         return task.restore(states.read(task.index, before))

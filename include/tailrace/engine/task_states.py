@@ -48,7 +48,7 @@ class TaskStates:
         except FileNotFoundError:
             raise LostChunk(f"the state after batch {batch}, {file}, is not there") from None
         state = content[_HEADER_BYTES:]
-        if content[:_HEADER_BYTES] != _checksum(state):
+        if not state or content[:_HEADER_BYTES] != _checksum(state):
             raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
         return state
 

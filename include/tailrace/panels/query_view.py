@@ -47,6 +47,14 @@ class QueryView:
 
     @cached_property
     def tables(self) -> Tables:
+        """The tables of the stream.
+
+        Raises
+        ------
+        Refused
+            When the stream is of another format.
+        """
+        self.layout.require_format()
         return OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)
 
     @cached_property

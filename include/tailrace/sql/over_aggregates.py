@@ -78,12 +78,12 @@ def with_names(text: str, text_of: Mapping[str, str]) -> str:
     """Return an expression with other texts in place of some names that stand outside of aggregates."""
     value = tokenize(text)
     within = [index for begin, end, _ in calls_in(value) for index in range(begin, end)]
-    text, at = "", value.at
+    written, at = "", value.at
     for index in range(len(value)):
         token = value[index : index + 1]
         if token.name in text_of and index not in within:
-            text, at = text + value.sql[at : token.at] + text_of[str(token.name)], token.end
-    return text + value.sql[at : value.end]
+            written, at = written + value.sql[at : token.at] + text_of[str(token.name)], token.end
+    return written + value.sql[at : value.end]
 
 
 def in_place(name: str, call: Call) -> str:

@@ -21,7 +21,7 @@ def begun(warehouse: Location) -> list[str]:
 
 
 def require_named(layout: Layout) -> None:
-    """Refuse a name that no query of the warehouse has.
+    """Refuse a name that no query of the warehouse has, and a stream of another format.
 
     Raises
     ------
@@ -31,6 +31,7 @@ def require_named(layout: Layout) -> None:
     if not is_query_name(layout.home.name) or not layout.stream.is_dir():
         remedy = f"{in_words(layout, begun(layout.home.parent))}, or the query's file in place of its name"
         raise refuse(str(layout.home), "the warehouse has no query of this name", remedy)
+    layout.require_format()
 
 
 def in_words(layout: Layout, names: Sequence[str]) -> str:

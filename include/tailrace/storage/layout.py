@@ -152,14 +152,25 @@ class Layout:
             if not isinstance(values["format"], int):
                 raise ValueError(f"its format is {values['format']!r}")
             if values["format"] != FORMAT:
-                raise self._other_format(values["format"])
+                raise self.other_format(values["format"])
             return CheckpointManifest(**values)
         except KeyError:
             raise self._damaged_manifest(file, "it has no format") from None
         except (ValueError, TypeError) as error:
             raise self._damaged_manifest(file, str(error)) from None
 
-    def _other_format(self, number: int) -> Refused:
+    def require_format(self) -> None:
+        """Refuse a stream of another format. A manifest that is missing or damaged names none.
+
+        Raises
+        ------
+        Refused
+        """
+        with suppress(Damaged):
+            self.read_manifest()
+
+    def other_format(self, number: int) -> Refused:
+        """Return the refusal of a stream of another format."""
         version = "a newer" if number > FORMAT else "an older"
         fault = f"the stream was begun by {version} version of tailrace: format {number}, here {FORMAT}"
         remedy = (

@@ -38,7 +38,7 @@ _DAMAGED_FILE = ("deserialize thrift", "Corrupt", "decompress", "Unexpected end 
 
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
 _OTHER_WRITER = (
-    "the query file, of the kind, with which the stream was deployed: the table is whole, and another kind wrote it"
+    "the query file with which the stream was deployed: the table is whole; another kind or program wrote it"
 )
 
 

@@ -206,8 +206,9 @@ class Status:
     def read(layout: Layout) -> Status | None:
         """Read the last status; None where none was written yet, or one is being overwritten on a full disk."""
         try:
-            return Status(**json.loads(layout.status.read_text()))
-        except (FileNotFoundError, ValueError, TypeError):
+            values = json.loads(layout.status.read_text())  # a later release may report more
+            return Status(**{name: value for name, value in values.items() if name in Status.__dataclass_fields__})
+        except (FileNotFoundError, ValueError, TypeError, AttributeError):
             return None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import on_disk
 from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import FORMAT
 
 _BEFORE = "_before"
 
@@ -37,18 +38,26 @@ def switch(layout: Layout, moves: Iterable[Move]) -> None:
     """Make all these moves, even if the process is killed and `resume` is called later."""
     home = on_disk(layout.home)
     record = [[str(source.relative_to(home)), str(target.relative_to(home))] for source, target in moves]
-    write_atomically(layout.switch, json.dumps(record))
+    write_atomically(layout.switch, json.dumps({"format": FORMAT, "moves": record}))
     resume(layout)
 
 
 def resume(layout: Layout) -> bool:
-    """Continue a record of moves; return False where there is none."""
+    """Continue a record of moves; return False where there is none.
+
+    Raises
+    ------
+    Refused
+        When a rebuild of another format has written it.
+    """
     home = on_disk(layout.home)
     try:
         record = json.loads(layout.switch.read_text())
     except FileNotFoundError:
         return False
-    for source, target in ((home / source, home / target) for source, target in record):
+    if record["format"] != FORMAT:
+        raise layout.other_format(record["format"])
+    for source, target in ((home / source, home / target) for source, target in record["moves"]):
         if source.exists() and not target.exists():  # else it was done, and the next one's target may be its source
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)

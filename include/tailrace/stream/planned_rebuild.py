@@ -136,4 +136,4 @@ def clear(layout: Layout) -> None:
 
 
 def _new_manifest(layout: Layout) -> Path:
-    return on_disk(layout.stream) / "origin.built.json"
+    return on_disk(layout.stream) / "manifest.built.json"

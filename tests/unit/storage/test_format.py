@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from oracle import Settings
+from tailrace.api.named import quality_named, rows_named
 from tailrace.calibration.calibrate import calibrate
+from tailrace.console.table_facts import TableFacts
 from tailrace.correction.local_correction import correct
+from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.ground.object_path import ObjectPath
+from tailrace.panels.query_view import QueryView
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
+from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT, CheckpointManifest
@@ -35,6 +40,10 @@ READERS = {
     "deploy": lambda query, warehouse: Layout.for_query(warehouse, query.name).require_deployable(query, None),
     "readable": lambda query, warehouse: checkpoint.readable(Layout.for_query(warehouse, query.name), query),
     "resumable": lambda query, warehouse: checkpoint.resumable(Layout.for_query(warehouse, query.name), query),
+    "results by name": lambda query, warehouse: read_current(Layout.for_query(warehouse, query.name), AnswerRange()),
+    "quality by name": lambda query, warehouse: quality_named(query.name, warehouse),
+    "rows by name": lambda query, warehouse: rows_named(query.name, warehouse, "late"),
+    "a page's parts": lambda query, warehouse: QueryView(Layout.for_query(warehouse, query.name), None).tables,
 }
 
 
@@ -79,11 +88,32 @@ def test_a_stream_in_another_format_is_refused_and_stays_as_it_is(warehouse, que
 
 def test_an_interrupted_rebuild_of_another_format_is_not_completed(warehouse, query):
     give_format(warehouse, FORMAT - 1)
-    (warehouse / "readings" / "_switch.json").write_text('[["results", "_before/1/results"]]')
+    (warehouse / "readings" / "_switch.json").write_text('{"format": 13, "moves": [["results", "_before/1/results"]]}')
     before = contents(warehouse)
     with pytest.raises(Refused, match="an older version of tailrace"):
         READERS["rebuild"](query, warehouse)
     assert contents(warehouse) == before
+
+
+def test_the_switch_of_another_formats_rebuild_is_not_completed(warehouse, query):
+    """It has moved the manifest aside, and was killed then."""
+    home = warehouse / "readings"
+    (home / "_switch.json").write_text(json.dumps({"format": FORMAT - 1, "moves": [["_built", "results"]]}))
+    (home / "_built").mkdir()
+    (home / "_stream" / "manifest.json").unlink()
+    before = contents(warehouse)
+    with pytest.raises(Refused, match="an older version of tailrace"):
+        READERS["rebuild"](query, warehouse)
+    assert contents(warehouse).items() >= before.items(), "and locks"
+    assert (home / "_built").is_dir()
+    assert not (home / "results").exists()
+
+
+def test_facts_of_a_stream_in_another_format_are_unknown(warehouse):
+    give_format(warehouse, FORMAT - 1)
+    facts = TableFacts.read(Layout(warehouse / "readings"))
+    assert facts.promise.state == "unknown"
+    assert "an older version of tailrace" in facts.note
 
 
 @pytest.mark.parametrize("value", [None, "9", 9.5])
