@@ -14,8 +14,8 @@ MUTATIONS = (
     Mutation(
         "format: facts are of none of another",
         "console/table_facts.py",
-        "            layout.require_format()\n            state",
-        "            state",
+        "            layout.require_format()",
+        "            pass",
         ("tests/unit/storage/test_format.py::test_facts_of_a_stream_in_another_format_are_unknown",),
     ),
     Mutation(

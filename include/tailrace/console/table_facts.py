@@ -101,16 +101,20 @@ class TableFacts(Shown):
     @staticmethod
     def read(layout: Layout) -> TableFacts:
         """Read the tables of a query; a failure becomes the note, and an unreadable promise is unknown."""
-        pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
             layout.require_format()
+        except (Refused, OSError) as refused:
+            fault = _first_line(refused)
+            unknown = ShownPromise(state="unknown", detail=fault)
+            return TableFacts(promise=unknown, note=fault, is_unreadable=True)
+        pieces, tables, fault = Pieces(), OpenedTables(layout), None
+        try:
             state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
             promise = ShownPromise.from_state(state)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             fault = _first_line(error)
             promise = ShownPromise(state="unknown", detail=fault)
         try:
-            layout.require_format()
             facts = _read(tables, wall_ms() - HOUR_MS, pieces)
         except Exception as error:
             facts, fault = TableFacts(), fault or _first_line(error)
