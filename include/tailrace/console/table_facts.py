@@ -104,9 +104,8 @@ class TableFacts(Shown):
         try:
             layout.require_format()
         except (Refused, OSError) as refused:
-            fault = _first_line(refused)
-            unknown = ShownPromise(state="unknown", detail=fault)
-            return TableFacts(promise=unknown, note=fault, is_unreadable=True)
+            note = _first_line(refused)
+            return TableFacts(promise=ShownPromise(state="unknown", detail=note), note=note, is_unreadable=True)
         pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
             state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
