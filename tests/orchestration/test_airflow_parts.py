@@ -61,6 +61,7 @@ def start(tmp_path):
         process.wait()
     for words in PARTS:  # for parts that a failed test has left
         let_end(tmp_path, words[0], 0)
+    until(lambda: all(map(is_dead, pids(tmp_path))))  # its directory goes with the test, and the files that end them
 
 
 def pids(place: Path) -> list[int]:
