@@ -13,7 +13,7 @@ MUTATIONS = (
     Mutation(
         "a query that never ran is not drawn",
         "api/picture_file.py",
-        "    require_begun(layout, query)\n",
+        "    require_begun(view.tables, query)\n",
         "",
         (f"{PICTURE}::test_the_command_refuses_what_it_can_not_draw",),
     ),

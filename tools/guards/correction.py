@@ -236,7 +236,7 @@ MUTATIONS = (
         "late in sessions: what closed after the last tick is counted",
         "correction/uncorrected.py",
         "uncovered(corrected_intervals(tables), LATEST_MS)",
-        "uncovered(corrected_intervals(tables), committed_until(tables.layout, tables) or 0)",
+        "uncovered(corrected_intervals(tables), committed_until(tables) or 0)",
         ("tests/unit/correction/test_sessions_in_tables.py",),
     ),
     Mutation(

@@ -168,8 +168,8 @@ MUTATIONS = (
     Mutation(
         "current: lost corrections are no return to what was streamed",
         "delivery/current.py",
-        "        require_corrections(layout)",
-        "        pass",
+        "    require_corrections(tables)",
+        "    pass",
         (f"{CURRENT}::test_lost_corrections_are_no_return_to_what_was_streamed",),
     ),
     Mutation(

@@ -138,9 +138,9 @@ MUTATIONS = (
     Mutation(
         "one request reads each table at one version",
         "panels/query_view.py",
-        "OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)",
-        "Tables(self.layout)",
-        ("tests/unit/panels/test_query_view.py::test_a_request_opens_each_table_once",),
+        "return OpenedTables(self.layout)",
+        "return __import__('tailrace.storage.tables').storage.tables.Tables(self.layout)",
+        ("tests/unit/panels/test_query_view.py::test_a_panel_opens_each_table_once",),
     ),
     Mutation(
         "a view's answers have the types of its stream's columns",
@@ -173,7 +173,7 @@ MUTATIONS = (
     Mutation(
         "facts: what holds for a segment to come is not of the beginning",
         "panels/stamped_facts.py",
-        "dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {}",
+        "dict.fromkeys(to_come, committed_until(tables)) if to_come else {}",
         "{}",
         (f"{FACTS}::test_a_plan_holds_from_the_arrival_of_its_first_segment",),
     ),

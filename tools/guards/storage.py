@@ -182,8 +182,8 @@ MUTATIONS = (
     Mutation(
         "checkpoint: readers refuse tables that are ahead of the journal",
         "storage/checkpoint.py",
-        "_check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))",
-        "_check_tables(layout, query, manifest, note, resumes=False)",
+        "_check_journal_of(layout, _check_tables(tables, query, manifest, read_written(layout), resumes=False))",
+        "_check_tables(tables, query, manifest, read_written(layout), resumes=False)",
         (CHECKPOINT,),
     ),
     Mutation(

@@ -108,7 +108,7 @@ class TableFacts(Shown):
             return TableFacts(promise=ShownPromise(state="unknown", detail=note), note=note, is_unreadable=True)
         pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
-            state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
+            state = pieces.read("promise", lambda: PromiseState.read(tables), _UNREAD)
             promise = ShownPromise.from_state(state)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             fault = _first_line(error)

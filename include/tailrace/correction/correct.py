@@ -99,18 +99,19 @@ def correct(
     """
     require_late_tuples(query)
     layout = Layout.for_query(warehouse, query.name)
-    origin = readable(layout, query)
+    tables = Tables(layout)
+    origin = readable(tables, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     if correction_range != CorrectionRange():  # a correction of everything restores lost ones
-        require_corrections(layout)
+        require_corrections(tables)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
-    pipeline, tables = Pipeline.from_query(query, origin.types, layout.histories(query.streams)), Tables(layout)
+    pipeline = Pipeline.from_query(query, origin.types, layout.histories(query.streams))
     wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S), ExitStack() as behind:
         # Read within the first lock, so that no older cut-off can follow.
-        committed = _committed(layout)
+        committed = _committed(tables)
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
         tables.create(wanted, CORRECTION_TABLES)
@@ -131,7 +132,7 @@ def correct(
         require_held()
         tables.replace("corrections", table, "interval", str(correction_range), corrections)
         behind.enter_context(noting(lambda _: _WRITTEN))
-        frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
+        frontier = committed.frontier if as_of == committed.until else frontier_at(tables, as_of)
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         lookups = _lookups(pipeline, tables, as_of)
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
@@ -193,10 +194,10 @@ def _report(
     )
 
 
-def _committed(layout: Layout) -> Progress:
-    progress = read_progress(layout)
+def _committed(tables: Tables) -> Progress:
+    progress = read_progress(tables)
     if progress is None:
-        raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
+        raise refuse(str(tables.layout.home), "the stream has committed nothing yet", "tailrace run, first")
     return progress
 
 

@@ -31,6 +31,7 @@ from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables
@@ -184,26 +185,26 @@ def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str
 
     It is empty before the first correction.
     """
-    layout = Layout.for_query(warehouse, query.name)
+    tables = OpenedTables(Layout.for_query(warehouse, query.name))
     kind = build(query)
-    require_begun(layout, query)
-    return _in_order(layout, kind.names if isinstance(kind, MeasuredByColumn) else None)
+    require_begun(tables, query)
+    return _in_order(tables, kind.names if isinstance(kind, MeasuredByColumn) else None)
 
 
 def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
     """Return the table like `read_quality`, for a query whose declaration is not available."""
-    rows, names = _in_order(layout, ())
+    tables = OpenedTables(layout)
+    rows, names = _in_order(tables, ())
     answers = pc.unique(rows["answer"].drop_null()).to_pylist()
     if not answers:
         return rows.drop_columns(["answer"]), [name for name in names if name != "answer"]
     manifest = layout.manifest()
     declared = [] if manifest is None else manifest.structure.get("aggregate.order", [])
-    return _in_order(layout, [*declared, *answers])
+    return _in_order(tables, [*declared, *answers])
 
 
-def _in_order(layout: Layout, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
+def _in_order(tables: Tables, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
     """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
-    tables = Tables(layout)
     rows = tables.read("quality") if tables.has("quality") else in_ms(QUALITY.empty_table())
     if answers is None:
         columns = [name for name in QUALITY.names if name != "answer"]

@@ -67,8 +67,8 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
     public = PublicAnswers.from_query(query, kind)
     with layout.lock(POSTGRES, wait_s) as require_held:
         require_same_query(layout, query)
-        require_corrections(layout)
         tables = OpenedTables(layout)
+        require_corrections(tables)
         if not tables.has("results"):
             return 0
         answers = open_answers(tables)

@@ -84,8 +84,8 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         return
     with layout.lock(TOPIC, wait_s) as require_held:
         require_same_query(layout, query)
-        require_corrections(layout)
         tables = OpenedTables(layout)
+        require_corrections(tables)
         if not tables.has("results"):
             return
         answers = open_answers(tables)

@@ -207,7 +207,7 @@ def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) ->
 
 def _uncorrected_near(view: QueryView, answers: pa.Table) -> int:
     """Return the number of uncorrected late tuples of pairs like these, by their event times."""
-    uncorrected = Uncorrected.read(view.layout, view.tables)
+    uncorrected = Uncorrected.read(view.tables)
     if uncorrected is None:
         return 0
     horizon = answers[HORIZON].to_numpy()

@@ -127,7 +127,7 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     low = BEFORE_ALL if request.from_ is None else request.from_
     high = AFTER_ALL if request.to is None else request.to
     pieces, tables = Pieces(), view.tables
-    committed = pieces.read("committed gaps gaps_total gaps_late", lambda: committed_until(view.layout, tables), None)
+    committed = pieces.read("committed gaps gaps_total gaps_late", lambda: committed_until(tables), None)
     corrections = pieces.read("runs runs_total totals", lambda: _corrections(tables), _as_corrections(_NO_CORRECTIONS))
     calibrations = pieces.read("runs runs_total", lambda: _calibrations(tables), _as_calibrations(_NO_CALIBRATIONS))
     listed = [_in_range(runs, low, high) for runs in (corrections, calibrations)]

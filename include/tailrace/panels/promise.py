@@ -123,7 +123,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
     """Read the panel."""
     pieces = Pieces()
     unread = PromiseState("unknown", "the measured errors can't be read")
-    state = pieces.read("state word detail", lambda: PromiseState.read(view.layout, view.tables), unread)
+    state = pieces.read("state word detail", lambda: PromiseState.read(view.tables), unread)
     promise = Promise.of_policy(view.query.policy)
     state = state.of_policy(promise.is_given)
     promised = Promised(

@@ -137,7 +137,7 @@ def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None
     ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
     arrived = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
     to_come = wanted if not arrived else [number for number in wanted if number > max(arrived)]
-    return arrived | (dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {})
+    return arrived | (dict.fromkeys(to_come, committed_until(tables)) if to_come else {})
 
 
 def _parsed(value: str) -> Any:

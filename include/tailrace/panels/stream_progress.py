@@ -70,7 +70,7 @@ def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: 
         The number of rows in incomplete ticks.
     """
     names, tick = list(view.query.streams), max(view.query.tick_ms, 1)
-    progress, position = read_progress(view.layout, view.tables), _position(view)
+    progress, position = read_progress(view.tables), _position(view)
     reached = dict(zip(names, progress.reached if progress else (), strict=False))
     idle = {name for name, stream in position.streams.items() if stream.idle}
     newest_end = {name: BEFORE_ALL if (ms := reached.get(name)) is None else ms + tick for name in names}

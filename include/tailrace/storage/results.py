@@ -27,6 +27,7 @@ from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within, within_any
 from tailrace.storage.warehouses import Warehouse
@@ -217,8 +218,8 @@ def read_answers(
         When a table, or a file of it, is lost.
     """
     part = part.for_query(query)
-    layout = Layout.for_query(warehouse, query.name)
-    kind, tables = kind_of_stream(query, layout, require_begun(layout, query)), Tables(layout)
+    tables = OpenedTables(Layout.for_query(warehouse, query.name))
+    kind = kind_of_stream(query, tables.layout, require_begun(tables, query))
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())

@@ -20,6 +20,7 @@ from tailrace.ground.times import in_ms
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
+from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import repair
 from tailrace.stream.delivery import Delivery
 from tailrace.stream.failures import Failure
@@ -96,7 +97,7 @@ class StreamRun:
         while True:
             try:
                 if not is_known:
-                    progress, is_known = read_progress(self.layout), True
+                    progress, is_known = read_progress(Tables(self.layout)), True
                 self.advance_deliveries()
                 if self.done < self.planner.batches:
                     record = self.planner.record(self.done)

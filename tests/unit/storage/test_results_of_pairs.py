@@ -64,7 +64,7 @@ def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_bac
     tmp_path, desk, tables, monkeypatch, capsys
 ):
     monkeypatch.setattr(results, "kind_of_stream", lambda query, layout, manifest: desk.kind)
-    monkeypatch.setattr(results, "require_begun", lambda layout, query: None)
+    monkeypatch.setattr(results, "require_begun", lambda tables, query: None)
     query = SimpleNamespace(name="pairs", streams={}, key_names=())
     answers, columns = read_answers(query, tmp_path, streamed=False)
     assert columns == COLUMNS
@@ -132,7 +132,7 @@ def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, table
     answers = AnswerTables(tables, desk.kind.answers)
     put_quality(query, desk.kind, answers, versions["left_time"].to_numpy(), desk.end)
     monkeypatch.setattr("tailrace.correction.quality.build", lambda query: desk.kind)
-    monkeypatch.setattr("tailrace.correction.quality.require_begun", lambda layout, query: None)
+    monkeypatch.setattr("tailrace.correction.quality.require_begun", lambda tables, query: None)
     rows, _ = read_quality(query, tmp_path)
     assert rows.select(["answers", "missing", "off"]).to_pylist() == [{"answers": 2, "missing": 1, "off": 2}]
 
@@ -150,5 +150,5 @@ def test_a_pair_counts_in_the_stretch_of_its_later_time(desk, tables):
 
 
 def test_the_gap_of_late_tuples_is_told_from_their_event_times(tables):
-    late = Uncorrected.read(tables.layout)
+    late = Uncorrected.read(tables)
     assert (late.event_time.tolist(), late.arrived.tolist(), late.span_ms(1)) == ([5], [1020], 1)
