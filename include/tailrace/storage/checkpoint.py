@@ -28,7 +28,8 @@ from tailrace.storage.written_batches import path_of, read_written, repair
 def readable(tables: Tables, query: Query) -> CheckpointManifest | None:
     """Return the manifest of a query's stream, whose tables must be complete; None where it never ran.
 
-    A running stream writes `metrics`, then the note of written batches: each is read after what it must not exceed.
+    A running stream writes its tables, then the note of written batches. So the note is read before the tables, which
+    must hold its batches, and again after them, as it must be at most a batch behind `metrics`.
 
     Raises
     ------
@@ -43,7 +44,8 @@ def readable(tables: Tables, query: Query) -> CheckpointManifest | None:
     manifest = _manifest(layout, query)
     if manifest is None:
         return None
-    _check_journal_of(layout, _check_tables(tables, query, manifest, read_written(layout), resumes=False))
+    note = read_written(layout)
+    _check_journal_of(layout, _check_tables(tables, query, manifest, note, resumes=False))
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
     newest = committed_batches(layout) - 1
     if newest + 1 < last:

@@ -195,6 +195,12 @@ def test_corrections_wait_while_batches_are_replayed(layout):
     assert checkpoint.readable(Tables(layout), QUERY) == layout.manifest()
 
 
+def test_a_batch_that_is_written_meanwhile_is_none_to_repeat(layout, monkeypatch):
+    notes = [{"metrics": 0}, {"metrics": 1}]
+    monkeypatch.setattr(checkpoint, "read_written", lambda layout: notes.pop(0))
+    assert checkpoint.readable(Tables(layout), QUERY) == layout.manifest()
+
+
 def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
     layout = Layout.for_query(tmp_path / "wh", QUERY.name)
     assert checkpoint.resumable(layout, QUERY) is None

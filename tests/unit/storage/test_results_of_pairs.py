@@ -15,6 +15,7 @@ from tailrace.correction.quality import Promise, measure, put_quality, read_qual
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.times import TIME, with_times
 from tailrace.storage import results
+from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
@@ -110,6 +111,16 @@ def test_a_pair_is_read_by_its_later_time_whichever_side_that_is_on(desk, tables
         return ids
 
     assert (read(308, 309), read(408, 409), read(299, 300), read(309, 399)) == (["x"], ["y"], ["x"], [])
+
+
+def test_the_versions_of_a_pair_have_times_up_to_two_reaches_away(desk, tables):
+    row = desk.results.slice(0, 1).to_pylist()[0] | {"right_id": "x"}
+    rows = [row | {"left_time": time, "right_time": time} for time in (300, 300 + 2 * JOIN.reach)]
+    add(tables, desk, "results", pa.Table.from_pylist(rows, desk.results.schema))
+    answers = AnswerTables(tables, desk.kind.answers)
+    pair = pa.Table.from_pylist(rows[:1], desk.results.schema).select(answers.model.identity.columns)
+    for versions in (answers.versions_of(pair), answers.versions(AnswerRange(300, 301))):
+        assert versions["left_time"].to_pylist() == [300, 320]
 
 
 def test_the_late_tuples_are_not_read_where_no_answer_can_lack_one(desk, tables, monkeypatch):
