@@ -19,11 +19,11 @@ from tailrace.answers.versions import as_corrections, as_streamed, streamed_vers
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
-from tailrace.ground.times import in_ms
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.results import hidden_columns
 from tailrace.storage.tables import within
+from tailrace.tables.every import in_ms
 
 Mask = NDArray[np.bool_]
 
@@ -65,10 +65,10 @@ def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Tab
     on them would skip no file.
     """
     schema, column = view.tables.schema(name), view.kind.answers.identity.determining[0]
-    names, parts = answers[column].unique(), [schema.empty_table()]
+    names, parts = answers[column].unique(), [in_ms(schema.empty_table())]
     for batch in view.tables.batches(name, schema.names, where):
-        parts.append(pa.Table.from_batches([batch.filter(pc.is_in(batch[column], names))]))
-    return in_ms(pa.concat_tables(parts, promote_options="permissive"))
+        parts.append(batch.filter(pc.is_in(batch[column], names)))
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:

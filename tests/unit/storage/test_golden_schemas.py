@@ -1,4 +1,4 @@
-"""The Delta schema of every table of every kind: names, types, order and nullability, as warehouses on disk have them."""
+"""The Delta schema of every table of every kind, as warehouses on disk have it: names, types, order, nullability."""
 
 from __future__ import annotations
 
@@ -23,16 +23,11 @@ from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import (
-    ACTIVITY,
-    CALIBRATION_TABLES,
-    CORRECTION_TABLES,
-    PROPOSALS,
-    STREAM_TABLES,
-    history_schemas,
-    schemas,
-)
+from tailrace.storage.table_schemas import history_schemas, schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import ACTIVITY, STREAM_TABLES
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests/data/table_schemas.txt"
@@ -83,7 +78,7 @@ def described(directory: Path) -> str:
     having: dict[str, list[str]] = {}
     for name, query, kind in _kinds():
         tables = Tables(Layout(directory / name.replace(" ", "_")))
-        wanted = schemas(kind) | {"proposals": PROPOSALS, "activity": ACTIVITY}
+        wanted = schemas(kind) | {"proposals": PROPOSALS.schema(), "activity": ACTIVITY.schema()}
         wanted["current"] = PublicAnswers.from_query(query, kind).schema
         tables.create(wanted, [*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current"])
         for each in wanted:

@@ -17,8 +17,10 @@ from tailrace.ground.times import TIME, with_times
 from tailrace.storage import results
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 from tailrace.terminal.answers import write_answers
 
 JOIN = Join(reach=10, tick=10)
