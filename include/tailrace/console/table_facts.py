@@ -22,6 +22,7 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import read_newest, read_totals
 from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_RUNS
 from tailrace.tables.stream import METRICS, SEGMENTS
 
 HOUR_MS = 3_600_000
@@ -155,9 +156,7 @@ def _uncorrected(tables: Tables) -> int | None:
 
 
 def _last_correction(tables: Tables) -> LastCorrection | None:
-    if not tables.has("correction_runs"):
-        return None
-    runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
+    runs = tables.read_or_empty(CORRECTION_RUNS, ["started_at", "late"]).sort_by("started_at")
     last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return last and LastCorrection(at=last["started_at"], late=last["late"])
 

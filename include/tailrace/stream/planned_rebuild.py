@@ -116,9 +116,7 @@ class Rebuild:
             switch(self.layout, [*moves, (on_disk(self.built.checkpoint), checkpoint), (new, file)])
             return
         write_manifest(self.built.manifest_file, self.manifest)
-        tables = [
-            path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir() and path.name != UPSTREAM.name
-        ]
+        tables = [one for one in sorted(home.iterdir()) if (one / "_delta_log").is_dir() and one.name != UPSTREAM.name]
         moved = set_aside(self.layout, [*tables, stream, home / "_correction"])
         new_tables = [path for path in sorted(on_disk(self.built.home).iterdir()) if not path.name.startswith(".")]
         moves = [(path, home / path.name) for path in new_tables]

@@ -22,7 +22,11 @@ _CURRENT = {
     **{name: STAMPS[name] for name in ("k_ms", "as_of")},
 }
 CURRENT = TableSchema(
-    "current", "all, by turns", "the newest version of each answer that stands", _CURRENT, after="the kind's columns"
+    "current",
+    "stream, correction, rebuild",
+    "the newest version of each answer that stands",
+    _CURRENT,
+    after="the kind's columns",
 )
 
 _KEY = Column(None, "key of the window; a query with a list of keys has a column for each in its place")

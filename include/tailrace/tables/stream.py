@@ -72,7 +72,7 @@ _FACTS = {
     "from_tick": Column(INT, "settings: the first tick in which they hold"),
     "from_segment": Column(INT, "plans and tables: `ordinal` of the first segment for which they hold"),
 }
-FACTS = TableSchema("facts", "stream", "the settings, the plans and the table versions, with their begin", _FACTS)
+FACTS = TableSchema("facts", "stream", "settings, plans and versions of tables, each with its begin", _FACTS)
 
 _SEGMENTS = {
     "batch": Column(INT, "batch that read the segment"),
@@ -160,7 +160,7 @@ _UPSTREAM = {
     "retracted": Column(BOOLEAN, "whether it takes the answer back: the stream does not count it then"),
 }
 UPSTREAM = TableSchema(
-    "upstream", "stream", "the versions of answers that a chained query has read", _UPSTREAM, after="the read columns"
+    "upstream", "stream", "the versions of answers that a chained query has read", _UPSTREAM, after="their columns"
 )
 
 STREAM_TABLES = tuple(table.name for table in (HISTORY, RESULTS, LATE, QUARANTINE, FACTS, SEGMENTS, METRICS))

@@ -59,7 +59,7 @@ def metrics(desk: MemoryPairTables) -> pa.Table:
 
 def correct(desk: MemoryPairTables, tables: Tables) -> None:
     rows = desk.revise(desk.kind.answers.closed(CorrectionRange().bounds, desk.end), desk.end, "all")
-    add(tables, desk, "corrections", rows)
+    add(tables, desk, "corrections", rows.drop_columns(["corrected"]))
 
 
 def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_back(

@@ -9,21 +9,13 @@ import pyarrow as pa
 import pytest
 
 from harness import make_pipeline
-from kind_samples import kind_of
 from oracle import Settings
 from tailrace.ground.times import TIME, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import history_schemas, schemas
+from tailrace.storage.table_schemas import history_schemas
 from tailrace.storage.tables import Tables
-from tailrace.tables.every import TIMES, in_ms
-from toy_join import ToyJoin
-
-
-@pytest.mark.parametrize("kind", [ToyJoin(5), *map(kind_of, ("sum", "topk"))], ids=["pairs", "sum", "topk"])
-def test_all_times_of_tables_are_known(kind):
-    for schema in schemas(kind).values():
-        assert {field.name for field in schema if field.type == TIME} <= TIMES
+from tailrace.tables.every import in_ms
 
 
 def test_rows_and_their_table_have_the_same_columns():
