@@ -10,7 +10,6 @@ from tailrace.api.times import Time, time_ms
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import refuse
-from tailrace.ground.times import in_ms
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
@@ -19,6 +18,7 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import kind_of_stream, read_answers
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.every import in_ms
 
 
 def part_of(start: Time, end: Time, key: str | None) -> AnswerRange:

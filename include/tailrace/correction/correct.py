@@ -39,9 +39,10 @@ from tailrace.storage.log import Log
 from tailrace.storage.lookup_versions import versions_known
 from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import VACUUM, Tables, within
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.correction import CORRECTION_RUNS, CORRECTION_TABLES
 
 _WRITTEN = "the corrected answers are written; the same command completes the correction"
 
@@ -137,8 +138,9 @@ def correct(
         lookups = _lookups(pipeline, tables, as_of)
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         report = replace(report, changed=changed)
-        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns(["other_contents"])
-        tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
+        ledger = asdict(report) | {"started_at": started}
+        del ledger["other_contents"]
+        tables.add("correction_runs", CORRECTION_RUNS.table([ledger]))
         tables.compact(CORRECTION_TABLES)
         contents = None
         if not correction_range.arrival:

@@ -24,7 +24,7 @@ from tailrace.ground.columns import Floats, Ints, group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.kind.column_errors import MeasuredByColumn, column_errors, promised_columns
 from tailrace.kind.protocol import Kind, windowed
 from tailrace.kinds import build
@@ -33,9 +33,9 @@ from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.correction import QUALITY
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy does not promise one."""
@@ -116,7 +116,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         measured.append(measure(kind, select(versions, mine), length, promise))
     if measured:
-        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY), ROW)
+        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY.schema()), ROW)
 
 
 def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) -> pa.Table:
@@ -205,10 +205,10 @@ def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
 
 def _in_order(tables: Tables, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
     """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
-    rows = tables.read("quality") if tables.has("quality") else in_ms(QUALITY.empty_table())
+    rows = tables.read_or_empty(QUALITY)
     if answers is None:
-        columns = [name for name in QUALITY.names if name != "answer"]
+        columns = [name for name in QUALITY.columns if name != "answer"]
         return rows.sort_by("bucket_start").select(columns), columns
     order = rows.append_column("order", pc.index_in(rows["answer"], pa.array(answers, pa.string())))
     by_time = order.sort_by([(name, "ascending") for name in ("bucket_start", "order")])
-    return by_time.select(QUALITY.names), QUALITY.names
+    return by_time.select([*QUALITY.columns]), [*QUALITY.columns]

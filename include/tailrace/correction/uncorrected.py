@@ -18,7 +18,6 @@ from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints
 from tailrace.ground.time_limits import BEFORE_ALL, LATEST_MS
-from tailrace.ground.times import in_ms
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.storage.tables import Tables
@@ -128,7 +127,7 @@ def _rows_in(tables: Tables, gaps: Sequence[Interval], names: list[str]) -> Iter
     """Yield the rows of the table `late` in gaps, which are in order, and the index of each row's gap."""
     if gaps and tables.has("late"):
         columns = ["arrived", *names]
-        batches = (in_ms(pa.Table.from_batches([each])) for each in tables.batches("late", columns, near_gaps(gaps)))
+        batches = tables.batches("late", columns, near_gaps(gaps))
         for rows in chain(batches, [late_in_sessions(tables, columns, gaps)]):
             index = gap_of(rows["arrived"].to_numpy(), gaps)
             yield select(rows, index >= 0), index[index >= 0]

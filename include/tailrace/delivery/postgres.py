@@ -181,5 +181,5 @@ class _Delivery:
         return self._identities(first, "as_of")
 
     def _identities(self, answers: pa.Table, *more: str) -> pa.Table:
-        names = (*self.target.columns.identity, *more)
-        return with_times(answers, pa.schema([self.public.schema.field(name) for name in names]))
+        names = [*self.target.columns.identity, *more]
+        return with_times(answers.select(names), pa.schema([self.public.schema.field(name) for name in names]))

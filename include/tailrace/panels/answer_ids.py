@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from tailrace.answers.model import AnswerModel
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import TIMES, in_ms
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import near_horizons
+from tailrace.tables.every import TIMES
 
 _LONGEST = 200  # of a text within an id; addresses have room for some thousand characters
 _INTEGERS = (-(1 << 63), (1 << 63) - 1)
@@ -78,7 +78,7 @@ class AnswerId:
         for name in ("results", "corrections"):
             if view.tables.has(name):
                 for batch in view.tables.batches(name, [*model.identity.columns], where):
-                    rows = in_ms(pa.Table.from_batches([batch]))
+                    rows = batch
                     for column in model.identity.determining:
                         rows = rows.filter(self._is_in(rows[column], self.values[column]))
                     if rows.num_rows:

@@ -18,11 +18,12 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
+from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables, last_batch_of
 from tailrace.storage.tasks_in_force import tasks_after_batch
 from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
+from tailrace.tables.correction import CORRECTION_TABLES
 
 
 def readable(tables: Tables, query: Query) -> CheckpointManifest | None:

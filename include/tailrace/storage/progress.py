@@ -11,9 +11,8 @@ import pyarrow.dataset as ds
 
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.ground.times import in_ms
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import CLASSES
 
 TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
 """Counters over a stream's life, by the table that has them."""
@@ -39,7 +38,7 @@ def frontier_at(tables: Tables, until_ms: int) -> int:
 
     Return the earliest time before any such batch.
     """
-    metrics = in_ms(tables.read("metrics", ["committed", "frontier"]))
+    metrics = tables.read("metrics", ["committed", "frontier"])
     frontier = metrics.filter(pc.less_equal(metrics["committed"], until_ms))["frontier"]
     return pc.max(frontier).as_py() if frontier.length() - frontier.null_count else EARLIEST_MS
 

@@ -22,7 +22,6 @@ from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange, near_horizons
@@ -33,6 +32,7 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within, within_any
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.every import in_ms
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.intervals import uncovered
 from tailrace.correction.uncorrected import Uncorrected
-from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.every import in_ms
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import EPOCH, make_query
 
 pytestmark = pytest.mark.slow

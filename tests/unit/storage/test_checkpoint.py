@@ -19,9 +19,10 @@ from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import path_of, record_written
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import make_query
 
 pytestmark = pytest.mark.slow

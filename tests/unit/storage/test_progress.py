@@ -15,9 +15,9 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until, read_progress
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import CLASSES
 from warehouse import make_query
 
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))

@@ -18,8 +18,10 @@ from tailrace.storage import results
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 from tailrace.terminal.answers import write_answers
 
 JOIN = Join(reach=10, tick=10)
@@ -58,7 +60,7 @@ def metrics(desk: MemoryPairTables) -> pa.Table:
 
 def correct(desk: MemoryPairTables, tables: Tables) -> None:
     rows = desk.revise(desk.kind.answers.closed(CorrectionRange().bounds, desk.end), desk.end, "all")
-    add(tables, desk, "corrections", rows)
+    add(tables, desk, "corrections", rows.drop_columns(["corrected"]))
 
 
 def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_back(
