@@ -142,10 +142,10 @@ class AnswerTables:
         on them would skip no file.
         """
         schema, column = self.tables.schema(name), self.model.identity.determining[0]
-        values, parts = answers[column].unique(), [schema.empty_table()]
+        values, parts = answers[column].unique(), [in_ms(schema.empty_table())]
         for batch in self.tables.batches(name, schema.names, where):
-            parts.append(pa.Table.from_batches([batch.filter(pc.is_in(batch[column], values))]))
-        return in_ms(pa.concat_tables(parts, promote_options="permissive"))
+            parts.append(batch.filter(pc.is_in(batch[column], values)))
+        return pa.concat_tables(parts, promote_options="permissive")
 
     def _read(self, name: str, part: Part) -> pa.Table:
         return self.tables.read(name, where=self._where(name, part))
