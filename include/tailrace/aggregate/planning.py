@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import SecondColumn, Values
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.session_kind import SessionAggregate
 from tailrace.aggregate.within_expressions import CallPlace
+from tailrace.functions.function import SecondColumn, Values
 from tailrace.ground.answer_columns import VALUE
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sessions import Sessions

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.expressions.projection import Projection
+from tailrace.functions.function import Values
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 
 TYPES = {"double": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "long": pa.decimal128(38, 4)}
