@@ -62,7 +62,7 @@ def registered() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(FUNCTIONS, RANGE.name, RANGE)
-        for key, form in forms_of(RANGE):
+        for key, form in forms_of(RANGE).items():
             patch.setitem(FORMS, key, form)
         patch.setattr(oracle, "aggregate", aggregate)
         yield

@@ -49,7 +49,7 @@ def _rules() -> list[JsonValue]:
     """Return the JSON Schema rules about which field goes with which function."""
     rules: list[JsonValue] = []
     for name in _REQUIRED:
-        given: JsonDict = {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+        given: JsonDict = {"required": [name], "properties": {name: {"type": ["string", "number", "boolean"]}}}
         others = [each for each in FUNCTIONS if each not in _takers(name)]
         rules.append(_rule([each for each in FUNCTIONS if _needs(each, name)], given))
         if others:

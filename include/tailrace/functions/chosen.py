@@ -150,15 +150,16 @@ _BY = "the type of `column`: its value, perhaps null, of the tuple with the {} `
 _first, _last = partial(bind_choice, choice="first"), partial(bind_choice, choice="last")
 _min, _max = partial(bind_extreme, how="min"), partial(bind_extreme, how="max")
 _extreme = partial(Function, gives="the column's type", takes="any", threshold=extreme, threshold_of_part=extreme)
-_by = partial(Function, takes="any", columns=("by", "column"), needs_name=True)
+_choice = partial(Function, takes="any", in_order=True)
+_by = partial(_choice, columns=("by", "column"), needs_name=True)
 _boolean = partial(Function, takes="booleans", needs_name=True)
 
 CHOICES = (
     _extreme("min", _min, amended_as="min"),
     _extreme("max", _max, amended_as="max"),
-    Function("first", _first, _FIRST, "any", "first(column); first_value(column)"),
-    Function("last", _last, "as `first`", "any", "last(column); last_value(column)"),
-    Function("any_value", _first, "as `first`", "any"),
+    _choice("first", _first, _FIRST, sql="first(column); first_value(column)"),
+    _choice("last", _last, "as `first`", sql="last(column); last_value(column)"),
+    _choice("any_value", _first, "as `first`"),
     _by("min_by", partial(bind_extreme_by, how="min"), _BY.format("least", "first")),
     _by("max_by", partial(bind_extreme_by, how="max"), _BY.format("greatest", "last")),
     _boolean("bool_and", _min, "whether all are true", sql="bool_and(column); every(column)", amended_as="min"),

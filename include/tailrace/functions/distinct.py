@@ -95,9 +95,9 @@ _kept = partial(Function, keeps_values=True)
 _list = partial(_kept, takes="any", parameters=("limit",), needs_name=True)
 
 DISTINCT = (
-    _kept("count_distinct", bind_count_distinct, _SKETCH, "any", _COUNT_SQL, options=_APPROXIMATE),
+    _kept("count_distinct", bind_count_distinct, _SKETCH, "any", _COUNT_SQL, options=_APPROXIMATE, in_own_type=True),
     _kept("sum_distinct", bind_sum_distinct, "as `sum`, of each value once", sql="sum(DISTINCT column)"),
     _kept("avg_distinct", bind_avg_distinct, "as `avg`, of each value once", sql=_AVG_SQL),
-    _list("collect_list", partial(bind_list, is_set=False), _LIST, sql=_LIST_SQL),
+    _list("collect_list", partial(bind_list, is_set=False), _LIST, sql=_LIST_SQL, in_order=True),
     _list("collect_set", partial(bind_list, is_set=True), "as `collect_list`, of each value once, ascending"),
 )

@@ -132,6 +132,10 @@ class Function:
         history.
     needs_column : bool
         Whether a query must name a column.
+    in_order : bool
+        Whether its answers depend on the order of tuples.
+    in_own_type : bool
+        Whether it reads a column in its own type even without a name: as doubles, large integers would coincide.
     keeps_values : bool
         Whether it needs all values of a window at once, unless it is approximate.
     threshold : callable or None
@@ -153,6 +157,8 @@ class Function:
     options: Mapping[str, str] = field(default_factory=dict)
     amended_as: str | None = None
     needs_column: bool = True
+    in_order: bool = False
+    in_own_type: bool = False
     keeps_values: bool = False
     threshold: Callable[..., float] | None = None
     threshold_of_part: Callable[..., float] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tailrace.functions.function import Function
@@ -12,8 +12,7 @@ from tailrace.functions.registry import FUNCTIONS
 LIMIT = "100"
 """The most values of a list, where the text has no limit."""
 
-_CALL = re.compile(r"(\w+)\((DISTINCT )?([\w, ]+)\)(?: WITHIN GROUP \(ORDER BY (\w+)\))?")
-_EXAMPLES = {"by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "…"}
+_EXAMPLES = {"column": "column", "by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "…"}
 
 
 class CallForm(NamedTuple):
@@ -50,9 +49,8 @@ class CallForm(NamedTuple):
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the arguments give; what WITHIN GROUP orders by is the first."""
-        match = _CALL.fullmatch(self.text)
-        assert match is not None, self.text
-        return *filter(None, [match[4]]), *match[3].split(", ")
+        given = (word for word in re.findall(r"\w+", self.text) if word in _EXAMPLES)
+        return tuple(sorted(given, key=lambda name: name != "column"))
 
     @property
     def example(self) -> str:
@@ -61,17 +59,15 @@ class CallForm(NamedTuple):
         return f"{self.name}(column), of at most {LIMIT} values; or {right}" if "limit" in self.fields else right
 
 
-def forms_of(function: Function) -> Iterator[tuple[tuple[str, bool], CallForm]]:
-    """Yield the forms of a function, each with its name and whether it has DISTINCT; the one that is written first."""
-    options = {None: function.calls} | {option: (text,) for option, text in function.options.items()}
-    for option, texts in options.items():
-        for text in texts:
-            form = CallForm(function.name, text, option)
-            yield (form.name, form.is_distinct), form
+def forms_of(function: Function) -> dict[tuple[str, bool], CallForm]:
+    """Return the calls of a function, by name and whether they have DISTINCT."""
+    forms = [CallForm(function.name, text) for text in function.calls]
+    forms += [CallForm(function.name, text, option) for option, text in function.options.items()]
+    return {(form.name, form.is_distinct): form for form in forms}
 
 
-FORMS = dict(pair for function in FUNCTIONS.values() for pair in forms_of(function))
-"""The forms by name, and whether they have DISTINCT."""
+FORMS = {key: form for function in FUNCTIONS.values() for key, form in forms_of(function).items()}
+"""The calls of all functions, by name and whether they have DISTINCT."""
 
 
 def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
