@@ -17,10 +17,10 @@ from local_driver import Driver, correct_here
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.delivery import current
 from tailrace.delivery.current import refresh
-from tailrace.ground.times import in_ms
 from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.results import read_answers
+from tailrace.tables.every import in_ms
 from warehouse import EPOCH
 
 PER_FILE = 24

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from deaths import Died
-from tailrace.ground.times import TIMES
 from tailrace.query.answers_section import AnswersSection
 from tailrace.query.query import Query
 from tailrace.sources import kafka_producer
 from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.tables.every import TIMES
 from topic_records import Record, TopicRecords
 
 

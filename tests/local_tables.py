@@ -19,8 +19,9 @@ from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, history_schemas, schemas, stream_tables
+from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import make_query, write_files
 
 

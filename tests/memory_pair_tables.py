@@ -21,12 +21,13 @@ from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.sources.columns import SourceMapping
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
+from tailrace.tables.every import in_ms
 from toy_join import ToyJoin
 
 Times = tuple[int, int]

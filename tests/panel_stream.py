@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from local_driver import Driver, correct_here
 from oracle import Tuple
-from tailrace.ground.times import with_times
 from tailrace.panels.query_view import QueryView
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.storage.table_schemas import ACTIVITY
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import ACTIVITY
 from warehouse import EPOCH, even, make_stream, write_files
 
 TUPLES, FILES, CORRECTED_FILES, BATCH_ROWS = 3_000, 6, 4, 250
@@ -86,6 +83,5 @@ def run_stream(directory: Path, disorder: dict[str, Any], corrects: bool = True,
 
 def add_activity(tables: Tables, **values: Any) -> None:
     """Add an observation of a driver, which is null but for the values given, as a live stream writes it."""
-    tables.create({"activity": ACTIVITY}, ["activity"])
-    given = {name: pa.array([values.get(name)]) for name in ACTIVITY.names}
-    tables.add("activity", with_times(pa.table(given), ACTIVITY))
+    tables.create({"activity": ACTIVITY.schema()}, ["activity"])
+    tables.add("activity", ACTIVITY.table([dict.fromkeys(ACTIVITY.columns) | values]))

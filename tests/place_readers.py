@@ -10,7 +10,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from tailrace.ground.times import in_ms
+from tailrace.tables.every import in_ms
 from topic_records import TopicRecords
 
 Versions = dict[Any, tuple[Any, ...]]

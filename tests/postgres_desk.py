@@ -16,9 +16,9 @@ from current_tables import Desk
 from deaths import Died
 from tailrace.delivery.postgres import deliver
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.times import in_ms
 from tailrace.query.answers_section import AnswersSection
 from tailrace.storage.results import read_answers
+from tailrace.tables.every import in_ms
 
 TABLE = "reports.answers"
 PASSWORD = "s3cret'pass\"word"

@@ -13,9 +13,9 @@ from tailrace.delivery.postgres import check_answer_table, deliver
 from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import in_ms
 from tailrace.query.answers_section import AnswersSection
 from tailrace.storage.results import read_answers
+from tailrace.tables.every import in_ms
 from typed_keys import SUM, query_of, write
 
 TYPES = {

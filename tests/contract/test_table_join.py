@@ -24,11 +24,11 @@ from examples import drawn
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
-from tailrace.ground.times import in_ms
 from tailrace.query.declared import declared_query
 from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query
 from tailrace.storage.table_schemas import schemas
+from tailrace.tables.every import in_ms
 
 SOME = drawn(25, phases=[Phase.generate])
 GEOD = Geod(ellps="WGS84")

@@ -279,4 +279,4 @@ def test_the_commands_do_what_the_dags_do(platform):
     assert shell(platform, "stop", "flights").returncode == 0
     assert platform.driver() is None
     assert not platform.processes()
-    assert committed_until(platform.layout)
+    assert committed_until(Tables(platform.layout))

@@ -232,7 +232,7 @@ def test_everything_else_of_a_home_is_in_the_bucket(streamed):
     assert [each.interval for each in open_requests(layout)] == [interval]
     withdraw(layout, interval)
     assert not open_requests(layout)
-    assert readable(layout, streamed.query) is not None
+    assert readable(Tables(layout), streamed.query) is not None
 
 
 def test_what_can_be_no_warehouse_is_refused(warehouse, gateway, monkeypatch):

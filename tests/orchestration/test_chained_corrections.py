@@ -64,7 +64,7 @@ def revenue_of(driver: Driver, start: int) -> int:
 
 def committed(driver: Driver) -> int:
     """The arrival time up to which a stream has committed, a multiple of the tick."""
-    progress = read_progress(driver.layout)
+    progress = read_progress(driver.tables)
     assert progress is not None
     return progress.until // 1000 * 1000
 

@@ -32,7 +32,7 @@ from tailrace.storage.results import AnswerTables
 def correct_at_random(queries: list[Query], warehouse: Path, draw: random.Random, open_from: dict[str, int]) -> None:
     """Correct all that arrived so far of a drawn query, by an interval of arrival."""
     query = draw.choice(queries)
-    until = read_progress(Driver(query, warehouse).layout)
+    until = read_progress(Driver(query, warehouse).tables)
     if until is None or until.until <= open_from[query.name]:
         return
     end = until.until // 1000 * 1000
@@ -61,7 +61,7 @@ def test_corrected_in_any_order_the_last_table_equals_one_sql_statement(tmp_path
     Driver(queries[0], warehouse).run(flush=True)
     draws = [draw.choice(queries) for _ in range(3)]
     for query in draws:  # before what is above them is corrected: it is harmless
-        if read_progress(Driver(query, warehouse).layout) is not None:
+        if read_progress(Driver(query, warehouse).tables) is not None:
             correct(query, warehouse, CorrectionRange(), no_spark)
     correct(queries[0], warehouse, CorrectionRange(), no_spark)
     Driver(queries[1], warehouse).run(flush=True)
@@ -88,7 +88,7 @@ def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_facto
             correct_at_random([query], warehouse, draw, open_from)
     for query in queries:
         Driver(query, warehouse).run(flush=True)
-        progress = read_progress(Driver(query, warehouse).layout)
+        progress = read_progress(Driver(query, warehouse).tables)
         interval = (open_from[query.name], progress.until + 1000)
         correct(query, warehouse, CorrectionRange(*interval, arrival=True), no_spark)
     assert answers(queries[2], warehouse) == expected(events)

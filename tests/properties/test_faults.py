@@ -109,7 +109,7 @@ class WindowLife(QueryLife):
         assert (len(rows["quarantine"]), sum(row["rows"] for row in rows["metrics"])) == (poisoned, len(tuples))
         dated = self.dated()
         outcome = stream(tuples, dated, flush=False, passed=self.closings())
-        assert held_back(self.driver.layout) == len(outcome.pending)
+        assert held_back(self.driver.tables) == len(outcome.pending)
         self.assert_streamed(rows, outcome, dated)
         self.assert_latest(outcome, dated)
 

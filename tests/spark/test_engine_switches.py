@@ -26,7 +26,7 @@ from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 
 FILE_ROWS, FILES = 8, 5
 MOST_WRITES = 14

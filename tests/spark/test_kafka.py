@@ -12,7 +12,6 @@ from local_driver import Driver
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import in_ms
 from tailrace.query.answers_section import AnswersSection
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.spark.app import run
@@ -20,6 +19,7 @@ from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
+from tailrace.tables.every import in_ms
 
 
 def sending_to(query, broker, topic: str):

@@ -14,6 +14,7 @@ from tailrace.ground.words import counted
 from tailrace.orchestration.addresses import PAGES
 from tailrace.orchestration.embedded_airflow import USER
 from tailrace.panels.query_view import QueryView
+from tailrace.storage.tables import Tables
 from tailrace.terminal.screen import out, plain
 
 
@@ -58,7 +59,7 @@ In another shell:
 
 def promise_now(largest: DemoQuery) -> str:
     """Return whether the promise is kept, as far as corrections have measured it by now, and how to mend it."""
-    promise = PromiseState.read(largest.layout)
+    promise = PromiseState.read(Tables(largest.layout))
     is_known = promise.state != "unknown"
     said = f"this promise is {promise.state}: {promise.detail}" if is_known else f"of this promise {promise.detail}"
     lines = [f"at {datetime.now(UTC):%H:%M} UTC {said}"]

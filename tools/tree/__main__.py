@@ -29,7 +29,6 @@ RULES: tuple[Callable[[Path], Iterable[Problem]], ...] = (
     pages.python_names,
     pages.glossaries,
     pages.links,
-    reference.tables,
     reference.sections,
     reference.commands,
     measurements.results,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import docs_site.tables
 from tailrace.expressions.documentation import function_table
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.errors import Problem
@@ -25,6 +26,7 @@ def derived(root: Path) -> list[Derived]:
         Derived("docs/aggregates.md", lambda _: aggregate_table(), "aggregate functions"),
         Derived("docs/questions.md", lambda _: question_part(root), "questions"),
         Derived("docs/metrics.md", lambda _: gauge_table((root / GAUGES).read_text()), "gauges"),
+        Derived("docs/warehouse-tables.md", lambda _: docs_site.tables.overview(), "tables"),
         Derived("docs/measured.md", lambda _: verdict_table(root), "verdicts"),
         Derived("README.md", lambda _: verdict_sentence(root), "verdicts"),
         *(

@@ -1,4 +1,4 @@
-"""The reference, which the site writes from the models, is complete: tables, columns, sections, fields, commands."""
+"""The reference, which the site writes from the models, is complete: sections, fields, commands."""
 
 from __future__ import annotations
 
@@ -7,67 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pydantic import BaseModel
 
 import docs_site.commands
 import docs_site.query_fields
-import docs_site.tables
 from docs_site.reference import pages
-from kind_samples import SAMPLES, kind_of
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Section
 from tailrace.query.json_schema import json_schema
-from tailrace.sources import history
-from tailrace.storage import table_columns
-from tailrace.storage.table_schemas import (
-    ACTIVITY,
-    CALIBRATION_TABLES,
-    CORRECTION_TABLES,
-    PROPOSALS,
-    STREAM_TABLES,
-    UPSTREAM,
-    schemas,
-)
 
-_TABLES = "tools/docs_site/tables.py"
 _FIELDS = "tools/docs_site/query_fields.py"
-
-
-def tables(_: Path) -> Iterator[Problem]:
-    """Yield the tables of a query, and their columns, that the reference does not have as they are."""
-    page = docs_site.tables.page()
-    headings = {*re.findall(r"^## `(\w+)`$", page, re.MULTILINE)}
-    every = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current", UPSTREAM}
-    for name in sorted(every ^ headings):
-        fault = f"the table {name} is missing" if name in every else f"there is no table {name}"
-        yield Problem(_TABLES, fault, "a line of _PAGES for each table")
-    yield from dict.fromkeys(_wrong_columns({name: documented(page, name) for name in headings}))
-
-
-def documented(page: str, table: str) -> list[str]:
-    """Return the columns of a table by the page."""
-    part = "".join(re.findall(rf"^## `{table}`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
-    return re.findall(r"^\| `(\w+|\(values\))` \| [^|]+ \| [^|]+ \|$", part, re.MULTILINE)
-
-
-def _wrong_columns(shown: dict[str, list[str]]) -> Iterator[Problem]:
-    """Yield the tables whose columns on the page are others, or in another order, than those of their schema."""
-    values = {"(values)": pa.float64()}
-    due = [("history", history.schema(pa.string(), pa.string(), values).names), ("proposals", PROPOSALS.names)]
-    due += [("activity", ACTIVITY.names), (UPSTREAM, [*table_columns.UPSTREAM])]
-    before = {"results": [], "corrections": shown["results"]}
-    for sample in SAMPLES:
-        kind = kind_of(sample)
-        for table, schema in schemas(kind).items():
-            answers = [*kind.answer.names, *before[table]] if table in before else []
-            if table in before and schema.names[: len(answers)] != answers:
-                yield Problem(_TABLES, f"{table} begins with other columns than {answers}", "those of its schema")
-            due.append((table, schema.names[len(answers) :]))
-    for table, names in due:
-        present = [name for name in shown.get(table, []) if table != "late" or name in names]
-        if present != names:
-            yield Problem(_TABLES, f"{table} has the columns {', '.join(present)}", ", ".join(names))
 
 
 def sections(_: Path) -> Iterator[Problem]:

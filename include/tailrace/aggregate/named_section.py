@@ -18,7 +18,7 @@ from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import field_error
 from tailrace.ground.near_names import nearest
-from tailrace.ground.times import ANSWERED
+from tailrace.tables.every import ANSWERED
 
 NAMED = "by name"
 """The function's value in the model of a section with names; no file can contain it."""

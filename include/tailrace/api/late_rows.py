@@ -18,6 +18,7 @@ def late_rows(query: Query, layout: Layout, limit: int | None) -> Rows:
     Refused
         When the warehouse has the stream of another query, or too much of history would be read.
     """
-    require_begun(layout, query)
-    rows = late_records(DeclaredView(layout, None, query), limit)
+    view = DeclaredView(layout, None, query)
+    require_begun(view.tables, query)
+    rows = late_records(view, limit)
     return Rows(rows, rows.column_names)

@@ -12,8 +12,8 @@ from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.storage.begun import require_named
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.query_file import QueryFile
-from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 
 _FILE = "the query's file in place of its name"
@@ -60,7 +60,7 @@ def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:
     """
     layout = Layout.for_query(warehouse, name)
     require_named(layout)
-    tables = Tables(layout)
+    tables = OpenedTables(layout)
     if not tables.has(table):
         fault = "there is no such table: the stream has run no batch, or the table is lost"
         raise Damaged([Problem(str(layout.table(table)), fault, f"tailrace run, or {_FILE}, which says more")])

@@ -11,6 +11,7 @@ from tailrace.api.picture import draw
 from tailrace.api.shown_panels import ShownPanels
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
+from tailrace.panels.query_view import DeclaredView
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
@@ -71,8 +72,9 @@ def read_picture(query: Query, layout: Layout, start: int | None, end: int | Non
         When matplotlib is not there, the range is empty, or the query never ran here.
     """
     require_drawable(start, end)
-    require_begun(layout, query)
-    return Picture(ShownPanels.read(query, layout, start, end, key))
+    view = DeclaredView(layout, None, query)
+    require_begun(view.tables, query)
+    return Picture(ShownPanels.read(view, start, end, key))
 
 
 def require_drawable(start: int | None, end: int | None) -> None:

@@ -10,15 +10,15 @@ from tailrace.api.times import Time, time_ms
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import refuse
-from tailrace.ground.times import in_ms
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import kind_of_stream, read_answers
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.every import in_ms
 
 
 def part_of(start: Time, end: Time, key: str | None) -> AnswerRange:
@@ -59,10 +59,10 @@ def quality_of(query: Query, warehouse: Warehouse) -> Rows:
 
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
     """Return the rows of one of the stream's tables; none where the stream has not written it yet."""
-    layout = Layout.for_query(warehouse, query.name)
-    manifest, tables = require_begun(layout, query), Tables(layout)
+    tables = OpenedTables(Layout.for_query(warehouse, query.name))
+    manifest = require_begun(tables, query)
     if tables.has(table):
         rows = tables.read(table)
     else:
-        rows = in_ms(schemas(kind_of_stream(query, layout, manifest))[table].empty_table())
+        rows = in_ms(schemas(kind_of_stream(query, tables.layout, manifest))[table].empty_table())
     return Rows(rows, rows.column_names)

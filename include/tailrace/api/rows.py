@@ -15,7 +15,7 @@ from tailrace.api import html
 from tailrace.ground.columns import without_nan
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
-from tailrace.ground.times import TIMES
+from tailrace.tables.every import as_timestamps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +44,7 @@ class Rows:
 
     def arrow(self) -> pa.Table:
         """Return an Arrow table."""
-        rows = without_nan(self.raw.select(self.columns))
-        for index, column in enumerate(rows.schema):
-            if column.name in TIMES and pa.types.is_integer(column.type):
-                times = rows.column(index).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
-                rows = rows.set_column(index, column.name, times)
-        return rows
+        return as_timestamps(without_nan(self.raw.select(self.columns)))
 
     def pandas(self) -> pd.DataFrame:
         """Return a pandas data frame.

@@ -14,8 +14,8 @@ from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.engine.other_contents import OTHER
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.words import counted
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import held_back
-from tailrace.storage.tables import Tables
 from tailrace.stream.run_summary import RunSummary
 
 
@@ -74,7 +74,7 @@ class Run(WarehouseQuery):
             yield "nothing new to read"
         yield from self.summary.lines()
         # A join with a table holds back no row.
-        if self.declared.has_late_tuples and (held := held_back(self.layout)):
+        if self.declared.has_late_tuples and (held := held_back(OpenedTables(self.layout))):
             wait = "wait in an open tick: it is complete when more comes, or at the end of a run without --keep-open"
             yield f"{counted(held, 'row')} {wait}"
 
@@ -107,7 +107,7 @@ class Run(WarehouseQuery):
 
     def _late(self) -> Iterator[str]:
         """Say how many late tuples of this run and earlier ones wait for a correction, and which command corrects."""
-        if self.batches and self.declared.has_late_tuples and (late := count_uncorrected(Tables(self.layout))):
+        if self.batches and self.declared.has_late_tuples and (late := count_uncorrected(OpenedTables(self.layout))):
             yield f"{counted(late, 'late tuple')} {'waits' if late == 1 else 'wait'} for {self._correction}"
 
     @property

@@ -10,9 +10,7 @@ from tailrace.panels.arrival_range import ArrivalRequest
 from tailrace.panels.frontier import FrontierAnswer
 from tailrace.panels.late import LateAnswer
 from tailrace.panels.promise import PromiseAnswer, PromiseRequest
-from tailrace.panels.query_view import DeclaredView
-from tailrace.query.query import Query
-from tailrace.storage.layout import Layout
+from tailrace.panels.query_view import QueryView
 
 _BEFORE_ALL_MS = -1 << 53
 
@@ -35,12 +33,11 @@ class ShownPanels:
     key: str | None
 
     @staticmethod
-    def read(query: Query, layout: Layout, start: int | None, end: int | None, key: str | None) -> ShownPanels:
+    def read(view: QueryView, start: int | None, end: int | None, key: str | None) -> ShownPanels:
         """Read the panels over (start, end], in ms of arrival and of event time; without a start over all arrivals."""
-        view = DeclaredView(layout, None, query)
         arrival = ArrivalRequest(from_=_BEFORE_ALL_MS if start is None else start, to=end)
         return ShownPanels(
-            query.name,
+            view.query.name,
             frontier.read(view, arrival),
             promise.read(view, PromiseRequest(from_=start, to=end)),
             answers.read(view, AnswersRequest.model_validate({"from": start, "to": end, "key": key})),

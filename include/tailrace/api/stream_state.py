@@ -12,9 +12,9 @@ from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.duration import format_time
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import read_newest, read_totals
 from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
-from tailrace.storage.tables import Tables
 
 COLUMNS = ("query", "state", "frontier", "late", "to correct", "answers", "rejected", "committed up to", "batches")
 """The columns of a table with a row for each stream."""
@@ -80,6 +80,6 @@ class WarehouseStream:
 
 def _of_tables(layout: Layout) -> Status:
     """Return a status from a stream's tables, for a stream that has left none, as after a restore."""
-    batches, tables = committed_batches(layout), Tables(layout)
+    batches, tables = committed_batches(layout), OpenedTables(layout)
     totals: dict[str, Any] = read_totals(tables, batches)
     return Status("drained", 0, 0, 0, batches, **read_newest(tables, batches), **totals)

@@ -10,8 +10,8 @@ from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.command_line import CommandLine
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.query_file import QueryFile
-from tailrace.storage.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class ToCorrect:
         """Read what a stream has to correct; its file is by default the one of its last run, where that is noted."""
         noted = QueryFile.read(layout) if file is None else QueryFile(layout, file)
         file, streams = (None, None) if noted is None else (noted.file, noted.streams)
-        return ToCorrect(count_uncorrected(Tables(layout)), CommandLine(file, str(layout.home.parent), streams), dag)
+        command = CommandLine(file, str(layout.home.parent), streams)
+        return ToCorrect(count_uncorrected(OpenedTables(layout)), command, dag)
 
     def lines(self) -> Iterator[str]:
         """Yield how many tuples wait, with what corrects them; nothing where none waits."""

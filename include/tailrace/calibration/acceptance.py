@@ -19,6 +19,7 @@ from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.warehouses import Warehouse
 
@@ -45,10 +46,10 @@ def accept(query: Query, warehouse: Warehouse, report: CalibrationReport, where:
     require_proposable(query.policy)
     layout = Layout.for_query(warehouse, query.name)
     proposals, accepted = Proposals(layout), replace(report, proposed=True)
-    if readable(layout, query) is None:
+    if readable(OpenedTables(layout), query) is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     with layout.lock("calibration") as require_held:
-        manifest = readable(layout, query)  # a rebuild may have ended meanwhile
+        manifest = readable(OpenedTables(layout), query)  # a rebuild may have ended meanwhile
         if manifest is None:
             raise refuse(str(layout.home), "the query has no stream here any more", "tailrace run, first")
         newest = proposals.newest(query.policy)

@@ -218,14 +218,15 @@ def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
 
 
 def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
-    manifest, progress = readable(layout, query), read_progress(layout)
+    tables = Tables(layout)
+    manifest, progress = readable(tables, query), read_progress(tables)
     if manifest is None or progress is None or not progress.until:
         fault = (
             "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"
         )
         raise NotReady([Problem(str(layout.home), fault, "tailrace run, first")])
     query = query.fixed_by(manifest.structure)
-    tables, pipeline = Tables(layout), Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
+    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
     logs = tuple(Log.read(reader, tables, progress.until) for reader in pipeline.readers)

@@ -154,7 +154,7 @@ def quality(
     """
     from tailrace.api.named import quality_named
     from tailrace.cli.opening import open_query
-    from tailrace.storage.table_columns import QUALITY
+    from tailrace.tables.correction import QUALITY
     from tailrace.terminal.answers import require_output, write_answers
 
     require_output(format.value, output)
@@ -169,7 +169,7 @@ def quality(
     shown = write_answers(rows.raw, columns, format.value, output, limit, wide)
     if is_table:
         for name in shown:
-            screen.err.print(f"{name}: {QUALITY[name].meaning}", markup=False, soft_wrap=True)
+            screen.err.print(f"{name}: {QUALITY.columns[name].meaning}", markup=False, soft_wrap=True)
 
 
 def plot(

@@ -106,7 +106,7 @@ def _why_not(view: QueryView, report: CalibrationReport) -> str | None:
     if view.file is None:
         return "the query's file is gone"
     query = load(view.file)
-    manifest = readable(view.layout, query)
+    manifest = readable(view.tables, query)
     if not isinstance(query.policy, CacheDuration):
         return f"the policy {query.policy.policy} takes no proposal"
     if manifest is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -31,7 +32,7 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
             answer = _CACHE.get(
                 (view.layout.home, view.file, panel.name, settings.model_dump_json()),
                 lambda: versions(view.layout, panel.tables, panel.files, view.file),
-                lambda: _as_json(panel.read(view.of_request(), settings)),
+                lambda: _as_json(panel.read(replace(view), settings)),  # a repeated read opens the tables again
             )
         except Damaged:
             streams_route.damage_met(view.layout)

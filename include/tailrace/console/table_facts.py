@@ -13,7 +13,6 @@ from tailrace.correction.promise_state import NOT_MEASURED, PromiseState
 from tailrace.correction.quality import Promise
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.errors import Refused
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.activity import RecentActivity, read_recent
 from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.pieces import Pieces
@@ -23,11 +22,12 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import read_newest, read_totals
 from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_RUNS
+from tailrace.tables.stream import METRICS, SEGMENTS
 
 HOUR_MS = 3_600_000
 
 _UNREAD = PromiseState("unknown", "the measured errors can't be read")
-_SEGMENTS = {"batch": pa.int64(), "quarantined": pa.int64()}
 
 
 class ShownPromise(Shown):
@@ -108,7 +108,7 @@ class TableFacts(Shown):
             return TableFacts(promise=ShownPromise(state="unknown", detail=note), note=note, is_unreadable=True)
         pieces, tables, fault = Pieces(), OpenedTables(layout), None
         try:
-            state = pieces.read("promise", lambda: PromiseState.read(layout, tables), _UNREAD)
+            state = pieces.read("promise", lambda: PromiseState.read(tables), _UNREAD)
             promise = ShownPromise.from_state(state)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             fault = _first_line(error)
@@ -156,9 +156,7 @@ def _uncorrected(tables: Tables) -> int | None:
 
 
 def _last_correction(tables: Tables) -> LastCorrection | None:
-    if not tables.has("correction_runs"):
-        return None
-    runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
+    runs = tables.read_or_empty(CORRECTION_RUNS, ["started_at", "late"]).sort_by("started_at")
     last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return last and LastCorrection(at=last["started_at"], late=last["late"])
 
@@ -185,7 +183,7 @@ def _read_since(tables: Tables, since_ms: int) -> pa.Table | None:
     has no time, and counts with the one before.
     """
     since = ds.field("ingested_ms") >= since_ms
-    return read_or_empty(tables, "segments", _SEGMENTS, since) if tables.has("segments") else None
+    return tables.read_or_empty(SEGMENTS, ["batch", "quarantined"], since) if tables.has("segments") else None
 
 
 def _late(tables: Tables, segments: pa.Table) -> int | None:
@@ -193,7 +191,7 @@ def _late(tables: Tables, segments: pa.Table) -> int | None:
     if not segments.num_rows:
         return 0
     batches = ds.field("batch") >= pc.min(segments["batch"]).as_py()
-    return _total(read_or_empty(tables, "metrics", {"late": pa.int64()}, batches)["late"])
+    return _total(tables.read_or_empty(METRICS, ["late"], batches)["late"])
 
 
 def _total(counts: pa.ChunkedArray) -> int | None:

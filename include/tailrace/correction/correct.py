@@ -39,9 +39,10 @@ from tailrace.storage.log import Log
 from tailrace.storage.lookup_versions import versions_known
 from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import VACUUM, Tables, within
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.correction import CORRECTION_RUNS, CORRECTION_TABLES
 
 _WRITTEN = "the corrected answers are written; the same command completes the correction"
 
@@ -99,18 +100,19 @@ def correct(
     """
     require_late_tuples(query)
     layout = Layout.for_query(warehouse, query.name)
-    origin = readable(layout, query)
+    tables = Tables(layout)
+    origin = readable(tables, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     if correction_range != CorrectionRange():  # a correction of everything restores lost ones
-        require_corrections(layout)
+        require_corrections(tables)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
-    pipeline, tables = Pipeline.from_query(query, origin.types, layout.histories(query.streams)), Tables(layout)
+    pipeline = Pipeline.from_query(query, origin.types, layout.histories(query.streams))
     wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S), ExitStack() as behind:
         # Read within the first lock, so that no older cut-off can follow.
-        committed = _committed(layout)
+        committed = _committed(tables)
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
         tables.create(wanted, CORRECTION_TABLES)
@@ -131,13 +133,14 @@ def correct(
         require_held()
         tables.replace("corrections", table, "interval", str(correction_range), corrections)
         behind.enter_context(noting(lambda _: _WRITTEN))
-        frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
+        frontier = committed.frontier if as_of == committed.until else frontier_at(tables, as_of)
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         lookups = _lookups(pipeline, tables, as_of)
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         report = replace(report, changed=changed)
-        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns(["other_contents"])
-        tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
+        ledger = asdict(report) | {"started_at": started}
+        del ledger["other_contents"]
+        tables.add("correction_runs", CORRECTION_RUNS.table([ledger]))
         tables.compact(CORRECTION_TABLES)
         contents = None
         if not correction_range.arrival:
@@ -193,10 +196,10 @@ def _report(
     )
 
 
-def _committed(layout: Layout) -> Progress:
-    progress = read_progress(layout)
+def _committed(tables: Tables) -> Progress:
+    progress = read_progress(tables)
     if progress is None:
-        raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
+        raise refuse(str(tables.layout.home), "the stream has committed nothing yet", "tailrace run, first")
     return progress
 
 

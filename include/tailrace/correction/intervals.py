@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.tables import Tables, within_any
+from tailrace.tables.correction import CORRECTION_RUNS
 
 Interval = tuple[int, int]
 """(a, b] of `arrived`, the end of a tuple's tick, in ms: the tuples that arrived in [a, b), both multiples of
@@ -24,9 +25,7 @@ def corrected_intervals(tables: Tables) -> list[Interval]:
 
     Corrections over event time are included.
     """
-    if not tables.has("correction_runs"):
-        return []
-    runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
+    runs = tables.read_or_empty(CORRECTION_RUNS, ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
     ends = zip(runs["arrived_from"].to_pylist(), runs["arrived_to"].to_pylist(), strict=True)
     return [(BEFORE_ALL if start is None else start, end) for start, end in ends]
 

@@ -19,9 +19,9 @@ from tailrace.ground.duration import ms, parse_duration
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms
 from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any
+from tailrace.tables.every import in_ms
 from tailrace.windows.sessions import Sessions, touching
 
 _MOST_RANGES = 16  # in one condition on a table

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.table_log import Commit, newest_commit
 from tailrace.storage.tables import Tables, within
 
@@ -47,9 +48,8 @@ class PromiseState:
         return "none" if self.detail == NOTHING_PROMISED else self.state
 
     @staticmethod
-    def read(layout: Layout, opened: Tables | None = None) -> PromiseState:
-        """Judge the newest buckets of the table `quality`; `opened` are the tables that a reader has open."""
-        tables = Tables(layout) if opened is None else opened
+    def read(tables: Tables) -> PromiseState:
+        """Judge the newest buckets of the table `quality`."""
         if not tables.has("quality"):
             return PromiseState("unknown", NOT_MEASURED)
         starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
@@ -69,7 +69,7 @@ class PromiseReader:
         """Return the state according to the table's newest version."""
         commit = newest_commit(self._layout.table("quality"))
         if commit is None or commit != self._commit:  # a table with a lost log is refused
-            self._state, self._commit = PromiseState.read(self._layout), commit
+            self._state, self._commit = PromiseState.read(OpenedTables(self._layout)), commit
         return self._state
 
 

@@ -24,17 +24,18 @@ from tailrace.ground.columns import Floats, Ints, group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.kind.column_errors import MeasuredByColumn, column_errors, promised_columns
 from tailrace.kind.protocol import Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.correction import QUALITY
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy does not promise one."""
@@ -115,7 +116,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         measured.append(measure(kind, select(versions, mine), length, promise))
     if measured:
-        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY), ROW)
+        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY.schema()), ROW)
 
 
 def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) -> pa.Table:
@@ -184,30 +185,30 @@ def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str
 
     It is empty before the first correction.
     """
-    layout = Layout.for_query(warehouse, query.name)
+    tables = OpenedTables(Layout.for_query(warehouse, query.name))
     kind = build(query)
-    require_begun(layout, query)
-    return _in_order(layout, kind.names if isinstance(kind, MeasuredByColumn) else None)
+    require_begun(tables, query)
+    return _in_order(tables, kind.names if isinstance(kind, MeasuredByColumn) else None)
 
 
 def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
     """Return the table like `read_quality`, for a query whose declaration is not available."""
-    rows, names = _in_order(layout, ())
+    tables = OpenedTables(layout)
+    rows, names = _in_order(tables, ())
     answers = pc.unique(rows["answer"].drop_null()).to_pylist()
     if not answers:
         return rows.drop_columns(["answer"]), [name for name in names if name != "answer"]
     manifest = layout.manifest()
     declared = [] if manifest is None else manifest.structure.get("aggregate.order", [])
-    return _in_order(layout, [*declared, *answers])
+    return _in_order(tables, [*declared, *answers])
 
 
-def _in_order(layout: Layout, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
+def _in_order(tables: Tables, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
     """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
-    tables = Tables(layout)
-    rows = tables.read("quality") if tables.has("quality") else in_ms(QUALITY.empty_table())
+    rows = tables.read_or_empty(QUALITY)
     if answers is None:
-        columns = [name for name in QUALITY.names if name != "answer"]
+        columns = [name for name in QUALITY.columns if name != "answer"]
         return rows.sort_by("bucket_start").select(columns), columns
     order = rows.append_column("order", pc.index_in(rows["answer"], pa.array(answers, pa.string())))
     by_time = order.sort_by([(name, "ascending") for name in ("bucket_start", "order")])
-    return by_time.select(QUALITY.names), QUALITY.names
+    return by_time.select([*QUALITY.columns]), [*QUALITY.columns]

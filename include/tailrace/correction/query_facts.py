@@ -18,6 +18,7 @@ from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.duration import format_time
 from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.status import Status
 from tailrace.storage.warehouses import location_of
 
@@ -35,7 +36,7 @@ def facts(home: Location) -> dict[str, Any]:
         measured errors against the promise.
     """
     layout = Layout(home)
-    status, promise = Status.read(layout), PromiseState.read(layout)
+    status, promise = Status.read(layout), PromiseState.read(OpenedTables(layout))
     committed = None if status is None else status.committed
     return {
         "coverage": None if status is None else status.coverage,

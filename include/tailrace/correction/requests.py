@@ -12,6 +12,7 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 
 PATIENCE_MS = 15 * 60_000  # an older request that is not corrected has failed or got lost
 PAUSE_MS = 10_000  # Airflow may merge events within this time into one run, with only the first one's range
@@ -73,7 +74,7 @@ def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Inter
     OSError
         When the request can't be written; then no correction may be started.
     """
-    late = Uncorrected.read(layout)
+    late = Uncorrected.read(OpenedTables(layout))
     if late is None:
         return None, f"{layout.home.name} has committed nothing yet"
     if not len(late):

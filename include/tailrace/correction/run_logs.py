@@ -24,7 +24,7 @@ def logs_of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Itera
         The position of the first record that the run has read, by stream.
     """
     tables, manifest = Tables(layout), layout.manifest()
-    until = committed_until(layout, tables)
+    until = committed_until(tables)
     if manifest is None or until is None or not query.has_late_tuples:
         return
     query = query.fixed_by(manifest.structure)

@@ -18,8 +18,6 @@ from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints
 from tailrace.ground.time_limits import BEFORE_ALL, LATEST_MS
-from tailrace.ground.times import in_ms
-from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.storage.tables import Tables
@@ -55,15 +53,11 @@ class Uncorrected:
     until: int
 
     @staticmethod
-    def read(layout: Layout, opened: Tables | None = None) -> Uncorrected | None:
-        """Read the uncorrected rows from the files that have any; None where the stream has committed nothing.
-
-        `opened` are the query's tables that a reader has open.
-        """
-        until = committed_until(layout, opened)
+    def read(tables: Tables) -> Uncorrected | None:
+        """Read the uncorrected rows from the files that have any; None where the stream has committed nothing."""
+        until = committed_until(tables)
         if until is None:
             return None
-        tables = Tables(layout) if opened is None else opened
         known = corrected_intervals(tables)
         (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
         gaps = uncovered(known, until)
@@ -133,7 +127,7 @@ def _rows_in(tables: Tables, gaps: Sequence[Interval], names: list[str]) -> Iter
     """Yield the rows of the table `late` in gaps, which are in order, and the index of each row's gap."""
     if gaps and tables.has("late"):
         columns = ["arrived", *names]
-        batches = (in_ms(pa.Table.from_batches([each])) for each in tables.batches("late", columns, near_gaps(gaps)))
+        batches = tables.batches("late", columns, near_gaps(gaps))
         for rows in chain(batches, [late_in_sessions(tables, columns, gaps)]):
             index = gap_of(rows["arrived"].to_numpy(), gaps)
             yield select(rows, index >= 0), index[index >= 0]
@@ -141,6 +135,6 @@ def _rows_in(tables: Tables, gaps: Sequence[Interval], names: list[str]) -> Iter
 
 def count_uncorrected(tables: Tables) -> int:
     """Count the late tuples that no correction covers, also those in sessions that closed since the last tick."""
-    if committed_until(tables.layout, tables) is None:
+    if committed_until(tables) is None:
         return 0
     return int(count_late(tables, uncovered(corrected_intervals(tables), LATEST_MS)).sum())

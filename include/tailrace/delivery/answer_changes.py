@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from tailrace.delivery.changed_files import changed_files
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.object_path import Location
-from tailrace.ground.times import in_ms
 from tailrace.sources.object_files import open_location
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_files import read_commit
+from tailrace.tables.every import in_ms
 
 Position = dict[str, int]
 """The versions of tables up to which answers were read: `id NAME` and `version NAME`, and `digest NAME` of its commit.

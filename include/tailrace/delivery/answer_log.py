@@ -25,24 +25,25 @@ from tailrace.ground.matching import last_indices, select
 from tailrace.ground.near_names import nearest
 from tailrace.ground.ranges import overlap
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.sources.answers_source import ANSWER, AS_OF
 from tailrace.sources.object_files import open_location
-from tailrace.storage import table_columns
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.table_files import resolve_file
-from tailrace.storage.table_schemas import schema_of
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import storage_options
+from tailrace.tables.answers import STAMPS
+from tailrace.tables.every import in_ms
+from tailrace.tables.stream import UPSTREAM
 from tailrace.windows.sliding import Sliding
 
 _MOST_COMMITS = 64  # without a new version, until the position is written all the same
 
-_STAMPS = table_columns.STAMPS.keys() - table_columns.UPSTREAM.keys()
+_STAMPS = STAMPS.keys() - UPSTREAM.columns.keys()
 """The columns of `results` that say how the stream came to an answer: no column of a tuple."""
 
 
@@ -188,7 +189,7 @@ class AnswerLog:
             When its answers lack one of them, or have another type in it.
         """
         fields = {each.name: each for each in tables.schema("results") if each.name not in _STAMPS}
-        fields |= {each.name: each for each in schema_of(table_columns.UPSTREAM)}
+        fields |= {each.name: each for each in UPSTREAM.schema()}
         if not mine.has(self.name):
             return pa.schema([*fields.values()])
         before = mine.schema(self.name)

@@ -13,11 +13,11 @@ from tailrace.delivery.topic_position import TopicPosition
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows
-from tailrace.ground.times import TIMES
 from tailrace.query.query import Query
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.storage.layout import Layout
+from tailrace.tables.every import TIMES
 
 if TYPE_CHECKING:
     from tailrace.sources.kafka_access import AccessErrors

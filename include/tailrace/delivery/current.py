@@ -70,7 +70,6 @@ def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> in
     """
     public = PublicAnswers.from_query(query, kind)
     with layout.lock(CURRENT, wait_s) as require_held:
-        require_corrections(layout)
         try:
             return _refresh(layout, public, require_held)
         except Damaged as damaged:
@@ -83,6 +82,7 @@ def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> in
 
 def _refresh(layout: Layout, public: PublicAnswers, require_held: RequireHeld) -> int:
     tables = OpenedTables(layout)
+    require_corrections(tables)
     if not tables.has("results"):
         return 0
     with naming_what_is_lost(layout, CURRENT):

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.switch import tables_aside
+from tailrace.tables.every import in_ms
 
 _ROW_KEYS = ("key", "left_id", "right_id", "window_start", "window_end", "rank")
 

@@ -20,9 +20,10 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.results import AnswerGroups, AnswerTables
+from tailrace.tables.every import in_ms
 
 _MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
 _TIME = "arrow_cast({}, 'Timestamp(Microsecond, Some(\"UTC\"))')"

@@ -67,8 +67,8 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
     public = PublicAnswers.from_query(query, kind)
     with layout.lock(POSTGRES, wait_s) as require_held:
         require_same_query(layout, query)
-        require_corrections(layout)
         tables = OpenedTables(layout)
+        require_corrections(tables)
         if not tables.has("results"):
             return 0
         answers = open_answers(tables)
@@ -181,5 +181,5 @@ class _Delivery:
         return self._identities(first, "as_of")
 
     def _identities(self, answers: pa.Table, *more: str) -> pa.Table:
-        names = (*self.target.columns.identity, *more)
-        return with_times(answers, pa.schema([self.public.schema.field(name) for name in names]))
+        names = [*self.target.columns.identity, *more]
+        return with_times(answers.select(names), pa.schema([self.public.schema.field(name) for name in names]))

@@ -53,7 +53,7 @@ class PublicAnswers:
 
     def rows(self, answers: pa.Table) -> pa.Table:
         """Return answers, with times in ms, as rows for readers."""
-        return with_times(answers, self.schema)
+        return with_times(answers.select(self.schema.names), self.schema)
 
     def with_key_values(self, answers: pa.Table) -> pa.Table:
         """Add the columns of a list of keys to identities of answers."""

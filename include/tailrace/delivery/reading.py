@@ -15,6 +15,7 @@ from tailrace.query.answers_section import CURRENT
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.begun import begun, in_words
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.tables import Tables, within
 
 _WINDOW = ("window_start", "window_end")
@@ -32,7 +33,7 @@ def read_current(layout: Layout, part: AnswerRange) -> pa.Table:
         When the table, or a file of it, is lost.
     """
     layout.require_format()
-    tables = Tables(layout)
+    tables = OpenedTables(layout)
     if not tables.has(CURRENT):
         others = f"{_known(layout)}, or the query's file in place of its name"
         if layout.stream.is_dir():

@@ -28,7 +28,7 @@ from tailrace.ground import matching
 from tailrace.ground.matching import select
 from tailrace.ground.object_path import Location
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import in_ms, with_times
+from tailrace.ground.times import with_times
 from tailrace.kind.protocol import Kind
 from tailrace.query.answers_section import TOPIC
 from tailrace.query.query import Query
@@ -40,6 +40,7 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.status import wall_ms
 from tailrace.storage.tables import Tables
+from tailrace.tables.every import in_ms
 
 _VERSION = "version corrections"  # in positions
 _MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
@@ -84,8 +85,8 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
         return
     with layout.lock(TOPIC, wait_s) as require_held:
         require_same_query(layout, query)
-        require_corrections(layout)
         tables = OpenedTables(layout)
+        require_corrections(tables)
         if not tables.has("results"):
             return
         answers = open_answers(tables)

@@ -22,6 +22,7 @@ from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
 from tailrace.kind.step import Step
 from tailrace.partition.feedback_balancing import load_imbalance
+from tailrace.tables.stream import CLASSES, FACTS, METRICS, SEGMENTS
 from tailrace.windows.windows import Windows
 
 _ANSWERED_AT = "answered at"
@@ -29,21 +30,6 @@ _ANSWERED_AT = "answered at"
 
 WITHHELD = "withheld"
 """The name, among the counts of `metrics`, of the number of windows whose answers do not meet the query's `having`."""
-
-_COUNTS = ("rows", "filtered", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
-_METRICS = pa.schema(
-    dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
-    | dict.fromkeys(
-        ("t_max", "frontier", "committed", "newest_event", "newest_tick", "complete_tick", "k_ms"), pa.int64()
-    )
-    | dict.fromkeys(("coverage", "threshold", "latency_ms", "load", "imbalance"), pa.float64())
-    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
-    | {"loads": pa.map_(pa.string(), pa.list_(pa.float64())), "counts": pa.map_(pa.string(), pa.int64())}
-)
-_FACTS = pa.schema(
-    dict.fromkeys(("about", "value", "evidence"), pa.string())
-    | dict.fromkeys(("version", "from_tick", "from_segment"), pa.int64())
-)
 
 
 def results(step: Step, frontier: Frontier) -> pa.RecordBatch:
@@ -89,29 +75,19 @@ def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
     """
     rows = [
         {"about": fact.about, "version": fact.version, "value": json.dumps(fact.value), "evidence": fact.evidence}
+        | dict.fromkeys(("from_tick", "from_segment"))
         | {"from_tick" if fact.about == "settings" else "from_segment": fact.since}
         for fact in stamped
     ]
-    return pa.RecordBatch.from_pylist(rows, _FACTS)
+    return FACTS.batch(rows)
 
 
 def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Return rows of the table `segments`: each segment read, with the newest tick before it."""
     id_type = pa.string() if any(isinstance(segment_row["min_id"], str) for segment_row in segment_rows) else pa.int64()
-    names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
-    names += ["accepted", "quarantined", "filtered", "unmatched", "before_tick", "before_end", "min_event", "max_event"]
-    types = dict.fromkeys(names, pa.int64()) | {
-        "stream": pa.string(),
-        "path": pa.string(),
-        "min_id": id_type,
-        "max_id": id_type,
-        "distinct_ids": pa.bool_(),
-        "floored": pa.string(),
-    }
-    columns = {
-        name: pa.array([segment_row[name] for segment_row in segment_rows], dtype) for name, dtype in types.items()
-    }
-    return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(segment_rows), pa.int64())} | columns)
+    records = [{"batch": batch} | segment_row for segment_row in segment_rows]
+    rows = [{name: record[name] for name in SEGMENTS.columns} for record in records]
+    return SEGMENTS.batch(rows, min_id=id_type, max_id=id_type)
 
 
 def task_counts(
@@ -141,7 +117,7 @@ def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     rows, answers, waited_ms = (
         sum(record.get(name, 0) for record in records) for name in ("accepted", "answers", "waited_ms")
     )
-    none = dict.fromkeys(("partials", "repeats", "late", "buffered", "in_process", "expired"), 0)
+    none = dict.fromkeys(("load", "loads")) | dict.fromkeys(("partials", "repeats", "late", *CLASSES), 0)
     none["filtered"] = sum(record["filtered"] for record in records)
     counts = sum((Counter(record.get("counts", {})) for record in records), Counter[str]())
     return none | {"rows": rows, "answers": answers, "latency_ms": _mean(waited_ms, answers), "counts": counts or None}
@@ -164,7 +140,7 @@ def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> d
     before = frontier.before(frontier.index(tick))
     arrival_class = np.where(pane >= before, 0, np.where(windows.last_end(pane) > before, 1, 2))
     counts_of_classes = np.bincount(arrival_class, count, minlength=3).astype(np.int64).tolist()
-    return dict(zip(("buffered", "in_process", "expired"), counts_of_classes, strict=True))
+    return dict(zip(CLASSES, counts_of_classes, strict=True))
 
 
 def clock_columns(clock: StreamClock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
@@ -182,8 +158,8 @@ def clock_columns(clock: StreamClock, coverage: TotalCoverage, pending: TickBuff
 
 def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
     """Return one row: the figures of a task at the end of a batch."""
-    row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
-    return pa.RecordBatch.from_pylist([row], _METRICS)
+    row = {"batch": head.batch, "task": task, "flushed": head.ends, "imbalance": None} | measured
+    return METRICS.batch([row])
 
 
 def with_imbalance(metrics: pa.Table) -> pa.Table:

@@ -13,19 +13,6 @@ TIME = pa.timestamp("us", "UTC")
 INT96_UNIT = "us"
 """The unit in which Parquet's INT96 times (Spark's) are read: Arrow's default, ns, wraps outside 1677–2262."""
 
-TIMES = frozenset(
-    [
-        *("event_time", "arrival_time", "pane_start", "window_start", "window_end", "left_time", "right_time"),
-        *("as_of", "emitted_at", "arrived", "frontier", "t_max", "committed", "newest_event"),
-        *("started_at", "arrived_from", "arrived_to", "bucket_start", "bucket_end", "made_at", "until"),
-    ]
-)
-"""The time columns that the product's tables define. Readers return them in ms; a carried column stays a timestamp."""
-
-
-ANSWERED = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
-"""Columns that every table of answers has."""
-
 EVENT_US, ARRIVAL_US = "event_us", "arrival_us"
 """The columns of tuples with the microseconds of a time after its whole millisecond, 0 to 999.
 
@@ -38,7 +25,15 @@ SEPARATORS = " ,;{}()\n\t="
 
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
+    """Cast rows to a table's columns and types; times are given as int64 milliseconds.
+
+    Raises
+    ------
+    ValueError
+        When the rows lack a column of the table, or have another one.
+    """
+    if differing := {*rows.column_names} ^ {*schema.names}:
+        raise ValueError(f"rows and their table differ in {sorted(differing)}")
     return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
 
 
@@ -69,15 +64,6 @@ def split_times(tuples: pa.Table) -> pa.Table:
 def stored_column(name: str) -> str:
     """Return the column of a table that has a column of tuples, before `split_times`."""
     return next((time for time, rest in _WHOLE.items() if rest == name), name)
-
-
-def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert the times of rows to int64 milliseconds, except carried columns."""
-    for index, field in enumerate(rows.schema):
-        if field.name in TIMES and pa.types.is_timestamp(field.type):
-            ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
-            rows = rows.set_column(index, field.name, ms)
-    return rows
 
 
 def _cast(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:

@@ -175,7 +175,8 @@ class CorrectOperator(BatchJob):
         A range may be requested twice if a correction takes long, or be corrected by schedule meanwhile.
         """
         from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
+        from tailrace.storage.opened_tables import OpenedTables  # noqa: PLC0415 (Delta takes long to import)
 
-        late = Uncorrected.read(Layout.for_query(settings.warehouse(), self.query))
+        late = Uncorrected.read(OpenedTables(Layout.for_query(settings.warehouse(), self.query)))
         if late is not None and not late.within(interval).any():
             raise AirflowSkipException("all that came late in this range is corrected already")

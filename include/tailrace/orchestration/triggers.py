@@ -197,9 +197,10 @@ def _reached_or_error(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     """Return whether stream and history have committed up to a point of arrival time, and a line for the log."""
+    from tailrace.storage.opened_tables import OpenedTables  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
     from tailrace.storage.progress import read_progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
-    progress = read_progress(layout)
+    progress = read_progress(OpenedTables(layout))
     if progress is None or not progress.until:
         return False, f"{layout.home.name} has committed nothing yet; this run waits for {format_time(until_ms)}"
     if progress.ended:

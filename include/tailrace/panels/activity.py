@@ -10,20 +10,18 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import POINTS, How, downsample
 from tailrace.storage.status import CUT_SHORT, OVER, SILENT_MS, Status, wall_ms
-from tailrace.storage.table_columns import ACTIVITY
 from tailrace.storage.tables import Tables, within
+from tailrace.tables.stream import ACTIVITY
 
 MOST_EVENTS = 200
 DAY_MS = 86_400_000
 _RECENT_POINTS = 60
 _APART_MS = 150_000  # between two observations of a living driver there is a minute
-_INTS = {name: column.dtype if column.dtype == pa.string() else pa.int64() for name, column in ACTIVITY.items()}
 _SERIES: dict[str, How] = {
     "rows_s": "mean",
     "rows_left": "max",
@@ -166,7 +164,7 @@ def read_recent(tables: Tables, now_ms: int) -> RecentActivity | None:
 
 def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:
     """Read the observations in (low, high], ms, in order of time."""
-    rows = read_or_empty(tables, "activity", _INTS, within("made_at", low, high))
+    rows = tables.read_or_empty(ACTIVITY, where=within("made_at", low, high))
     observed: list[dict[str, Any]] = rows.sort_by("made_at").to_pylist()
     return observed
 

@@ -10,7 +10,7 @@ from tailrace.answers.versions import without_retracted
 from tailrace.ground.matching import number_rows, select
 from tailrace.panels.answer_ids import AnswerId, no_id
 from tailrace.panels.answer_summary import summary_of
-from tailrace.panels.answer_versions import row_key, shown_columns, versions_of
+from tailrace.panels.answer_versions import row_key, shown_columns
 from tailrace.panels.cells import Cell, ColumnType, ShownColumn, cells_of
 from tailrace.panels.late_reading import VALUE
 from tailrace.panels.late_tuples import LateTuples, late_tuples
@@ -126,7 +126,7 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
     answer = AnswerId.parse(request.id, model).find(view)
     if answer is None:
         raise no_id(request.id)
-    versions = _in_order(versions_of(view, answer), row_key(model))
+    versions = _in_order(view.answers.versions_of(answer), row_key(model))
     if not without_retracted(versions).num_rows:  # the stream withheld it, and no correction gave it
         raise no_id(request.id)
     pieces = Pieces()

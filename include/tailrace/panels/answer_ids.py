@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from tailrace.answers.model import AnswerModel
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import TIMES, in_ms
-from tailrace.panels.answer_versions import near
 from tailrace.panels.query_view import QueryView
+from tailrace.storage.answer_range import near_horizons
+from tailrace.tables.every import TIMES
 
 _LONGEST = 200  # of a text within an id; addresses have room for some thousand characters
 _INTEGERS = (-(1 << 63), (1 << 63) - 1)
@@ -74,11 +74,11 @@ class AnswerId:
         """Return the identity of the answer, one row, from the tables; None where they lack it."""
         model = view.kind.answers
         horizons = [self.values[name] for name in model.horizon_columns if self.values[name] is not None]
-        where = near(model, min(horizons), max(horizons))
+        where = near_horizons(model, min(horizons) - 1, max(horizons))
         for name in ("results", "corrections"):
             if view.tables.has(name):
                 for batch in view.tables.batches(name, [*model.identity.columns], where):
-                    rows = in_ms(pa.Table.from_batches([batch]))
+                    rows = batch
                     for column in model.identity.determining:
                         rows = rows.filter(self._is_in(rows[column], self.values[column]))
                     if rows.num_rows:

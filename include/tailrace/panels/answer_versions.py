@@ -1,74 +1,24 @@
-"""Reads all versions of some answers, and pairs the stream's with the latest one, row by row."""
+"""Pairs the stream's version of answers with the latest one, row by row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.answers.by_pair import ByPair
 from tailrace.answers.model import AnswerModel
-from tailrace.answers.versions import as_corrections, as_streamed, streamed_versions, without_retracted
+from tailrace.answers.versions import streamed_versions, without_retracted
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
-from tailrace.ground.matching import select
-from tailrace.ground.times import in_ms
 from tailrace.panels.query_view import QueryView
-from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.results import hidden_columns
-from tailrace.storage.tables import within
 
 Mask = NDArray[np.bool_]
 
 _TOLERANCE = 1e-9  # relative: a sum that is computed again may differ in its last digits
-
-
-def near(model: AnswerModel, low: int, high: int) -> Any:
-    """Return a condition on rows of answers that selects all versions of the answers with a horizon in [low, high].
-
-    A repeat of an id gives a pair other times, as far away as described in `AnswerRange.condition`.
-    """
-    around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
-    return reduce(or_, (within(name, low - 1 - around_ms, high + around_ms) for name in model.horizon_columns))
-
-
-def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
-    """Return all versions of some answers, by the stream and by corrections (`corrected`, `retracted`, `interval`).
-
-    Parameters
-    ----------
-    answers : Table
-        The identity of each, as in the tables; at least one.
-    """
-    model, horizon = view.kind.answers, view.kind.answers.horizon(answers)
-    where = near(model, int(horizon.min()), int(horizon.max()))
-    versions = as_streamed(rows_of(view, "results", where, answers))
-    if view.tables.has("corrections"):
-        # A pair's later version may have any times; a window's has the window's.
-        anywhere = None if isinstance(model, ByPair) else where
-        corrected = as_corrections(rows_of(view, "corrections", anywhere, answers))
-        versions = pa.concat_tables([versions, corrected], promote_options="default")
-    return select(versions, model.identity.find(versions, answers) >= 0)
-
-
-def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Table:
-    """Return the rows of a table of answers under a condition on times, with the keys or left ids of some answers.
-
-    Keys and ids are compared here: the log has no statistics of them for files that workers wrote, so that a condition
-    on them would skip no file.
-    """
-    schema, column = view.tables.schema(name), view.kind.answers.identity.determining[0]
-    names, parts = answers[column].unique(), [schema.empty_table()]
-    for batch in view.tables.batches(name, schema.names, where):
-        parts.append(pa.Table.from_batches([batch.filter(pc.is_in(batch[column], names))]))
-    return in_ms(pa.concat_tables(parts, promote_options="permissive"))
 
 
 def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:
@@ -164,14 +114,6 @@ class SideBySide:
         tuples = self.in_force["tuples"].to_numpy()
         total = tuples + self.missing
         return [int(held) / int(of) if of else None for held, of in zip(tuples, total, strict=True)]
-
-
-def missing_tuples(view: QueryView, answers: pa.Table) -> Ints:
-    """Return the number of late tuples that each answer, given in one version each, lacks; shape (n,)."""
-    if not answers.num_rows or not view.kind.answers.can_lack_tuples:
-        return np.zeros(answers.num_rows, np.int64)
-    low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
-    return view.answers.missing(answers, AnswerRange(low, high))
 
 
 def row_key(model: AnswerModel) -> list[str]:

@@ -18,7 +18,7 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATE
 from tailrace.kind.protocol import windowed
 from tailrace.panels.answer_chart import AnswerChart, chart_of
 from tailrace.panels.answer_ids import AnswerId
-from tailrace.panels.answer_versions import SideBySide, missing_tuples, row_key, shown_columns, versions_of
+from tailrace.panels.answer_versions import SideBySide, row_key, shown_columns
 from tailrace.panels.cells import Cell, ShownColumn, cells_of
 from tailrace.panels.newest_answers import HORIZON, Cursor, newest_answers
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
@@ -102,9 +102,9 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
         withholds = RETRACTED in view.tables.schema("results").names
         none = "No answer meets the query's having yet." if withholds else "There are no answers yet."
         return AnswersShown(note=none if is_all else "There are no answers here.")
-    pieces, model, versions = Pieces(), view.kind.answers, versions_of(view, answers)
+    pieces, model, versions = Pieces(), view.kind.answers, view.answers.versions_of(answers)
     latest = model.identity.latest(versions)
-    lacking = pieces.read("rows right", lambda: missing_tuples(view, latest), None)
+    lacking = pieces.read("rows right", lambda: view.answers.missing(latest), None)
     missing = np.zeros(versions.num_rows, np.int64)
     if lacking is not None:
         missing = lacking[model.identity.find(versions, latest)]
@@ -207,7 +207,7 @@ def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) ->
 
 def _uncorrected_near(view: QueryView, answers: pa.Table) -> int:
     """Return the number of uncorrected late tuples of pairs like these, by their event times."""
-    uncorrected = Uncorrected.read(view.layout, view.tables)
+    uncorrected = Uncorrected.read(view.tables)
     if uncorrected is None:
         return 0
     horizon = answers[HORIZON].to_numpy()

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.ground.fields import field_error
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.panel import PanelAnswer, PanelRequest
 from tailrace.storage.tables import Tables, within
+from tailrace.tables.stream import METRICS
 
 HOUR_MS = 3_600_000
 
@@ -19,7 +19,6 @@ NOTHING_YET = "the stream has committed nothing yet"
 """The note of a panel before the query has run, or a tuple has come."""
 
 _MOST_MS = 1 << 53
-_FRACTIONS = ("coverage", "threshold", "latency_ms")
 
 
 class TimesRequest(PanelRequest):
@@ -68,5 +67,4 @@ def greatest_ms(tables: Tables, name: str, column: str) -> int | None:
 
 def read_metrics(tables: Tables, columns: Sequence[str], ends: tuple[int, int] | None = None) -> pa.Table:
     """Read columns of the table `metrics` of the batches that committed up to a time in a range, by default of all."""
-    types = {name: pa.float64() if name in _FRACTIONS else pa.int64() for name in columns}
-    return read_or_empty(tables, "metrics", types, ends and within("committed", *ends))
+    return tables.read_or_empty(METRICS, columns, ends and within("committed", *ends))

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.times import TIMES
 from tailrace.panels.panel import Shown
+from tailrace.tables.every import TIMES
 
 LONGEST = 2_000
 """The characters of a text that a page gets; the rest is cut off, with a mark."""

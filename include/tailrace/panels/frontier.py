@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Damaged, Refused
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.delays import DelayQuantiles, read_delays
 from tailrace.panels.panel import Panel, Shown
@@ -20,6 +19,7 @@ from tailrace.panels.series import How, downsample, within_limits
 from tailrace.panels.settings_changes import QUIET, Change, read_changes, within_range
 from tailrace.panels.wall_clock import WallClock, read_wall_clock
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import METRICS
 
 MOST_CHANGES = 200
 
@@ -124,7 +124,7 @@ def _k_of(tables: Tables, rows: pa.Table) -> tuple[int | None, int]:
     of_batch = rows["k_ms"].take(pa.array(first)).to_pylist()
     if not of_batch:
         return None, 0
-    before = read_or_empty(tables, "metrics", {"k_ms": pa.int64()}, ds.field("batch") == int(batch[0]) - 1)["k_ms"]
+    before = tables.read_or_empty(METRICS, ["k_ms"], ds.field("batch") == int(batch[0]) - 1)["k_ms"]
     known = [k for k in (*before.to_pylist()[:1], *of_batch) if k is not None]
     return of_batch[-1], sum(k != other for k, other in pairwise(known))
 

@@ -17,11 +17,11 @@ from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.ground.times import TIMES
 from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.tables import within
+from tailrace.tables.every import TIMES
 
 
 @dataclass(frozen=True)

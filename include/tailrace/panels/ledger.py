@@ -13,7 +13,6 @@ from tailrace.correction.intervals import Interval, corrected_intervals, uncover
 from tailrace.correction.uncorrected import count_late
 from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.pieces import Pieces
@@ -21,17 +20,14 @@ from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
+from tailrace.tables.calibration import PROPOSALS
+from tailrace.tables.correction import CORRECTION_RUNS
 
 MOST = 500
 """The largest number of shown runs and gaps, the newest ones."""
 
-_INT, _TEXT, _REAL = pa.int64(), pa.string(), pa.float64()
-_COUNTS = ("late", "answers", "changed", "retracted", "repeats", "overflowed", "where_failed")
-_CORRECTIONS = {"interval": _TEXT, "where_failure": _TEXT, "lookups": _TEXT} | dict.fromkeys(
-    (*_COUNTS, "as_of", "started_at", "arrived_from", "arrived_to"), _INT
-)
-_CALIBRATIONS = {"evidence": _TEXT, "accuracy": _REAL} | dict.fromkeys(("made_at", "until", "k_ms", "windows"), _INT)
-_NO_CORRECTIONS, _NO_CALIBRATIONS = (pa.schema(each.items()).empty_table() for each in (_CORRECTIONS, _CALIBRATIONS))
+_CALIBRATIONS = ("made_at", "until", "evidence", "k_ms", "accuracy", "windows")
+_NO_CORRECTIONS, _NO_CALIBRATIONS = CORRECTION_RUNS.empty(), PROPOSALS.empty(_CALIBRATIONS)
 
 
 class LedgerRun(Shown):
@@ -127,7 +123,7 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     low = BEFORE_ALL if request.from_ is None else request.from_
     high = AFTER_ALL if request.to is None else request.to
     pieces, tables = Pieces(), view.tables
-    committed = pieces.read("committed gaps gaps_total gaps_late", lambda: committed_until(view.layout, tables), None)
+    committed = pieces.read("committed gaps gaps_total gaps_late", lambda: committed_until(tables), None)
     corrections = pieces.read("runs runs_total totals", lambda: _corrections(tables), _as_corrections(_NO_CORRECTIONS))
     calibrations = pieces.read("runs runs_total", lambda: _calibrations(tables), _as_calibrations(_NO_CALIBRATIONS))
     listed = [_in_range(runs, low, high) for runs in (corrections, calibrations)]
@@ -160,7 +156,7 @@ def _totals(corrections: pa.Table) -> Totals:
 
 
 def _corrections(tables: Tables) -> pa.Table:
-    return _as_corrections(read_or_empty(tables, "correction_runs", _CORRECTIONS))
+    return _as_corrections(tables.read_or_empty(CORRECTION_RUNS))
 
 
 def _as_corrections(rows: pa.Table) -> pa.Table:
@@ -168,12 +164,12 @@ def _as_corrections(rows: pa.Table) -> pa.Table:
 
 
 def _calibrations(tables: Tables) -> pa.Table:
-    return _as_calibrations(read_or_empty(tables, "proposals", _CALIBRATIONS))
+    return _as_calibrations(tables.read_or_empty(PROPOSALS, _CALIBRATIONS))
 
 
 def _as_calibrations(rows: pa.Table) -> pa.Table:
     rows = rows.rename_columns({"made_at": "started_at", "until": "as_of"})
-    none = pa.nulls(rows.num_rows, _INT)
+    none = pa.nulls(rows.num_rows, pa.int64())
     ends = {"arrived_from": none, "arrived_to": none, "kind": pa.repeat("calibration", rows.num_rows)}
     for name, column in ends.items():
         rows = rows.append_column(name, column)

@@ -20,11 +20,11 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms
 from tailrace.panels.answer_versions import row_key
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.tables import within
+from tailrace.tables.every import in_ms
 
 HORIZON = "horizon"
 
@@ -169,7 +169,7 @@ def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) ->
     if name == "results" and RETRACTED in view.tables.schema(name).names:
         where = where & ~ds.field(RETRACTED)
     for batch in view.tables.batches(name, [*model.identity.columns], where):
-        rows = _with_horizon(model, in_ms(pa.Table.from_batches([batch])))
+        rows = _with_horizon(model, batch)
         horizon = rows[HORIZON].to_numpy()
         yield select(rows, (horizon > low) & (horizon <= high) & part.contains(model, rows))
 

@@ -22,8 +22,8 @@ from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.series import POINTS, How, downsample
 from tailrace.panels.settings_changes import SAME_SETTINGS, read_changes
 from tailrace.query.loading import load
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
+from tailrace.tables.correction import QUALITY
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and nothing is promised"
 NOT_MEASURED = "nothing is measured yet: a correction measures the errors of the streamed answers"
@@ -123,7 +123,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
     """Read the panel."""
     pieces = Pieces()
     unread = PromiseState("unknown", "the measured errors can't be read")
-    state = pieces.read("state word detail", lambda: PromiseState.read(view.layout, view.tables), unread)
+    state = pieces.read("state word detail", lambda: PromiseState.read(view.tables), unread)
     promise = Promise.of_policy(view.query.policy)
     state = state.of_policy(promise.is_given)
     promised = Promised(
@@ -136,7 +136,7 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
     if not view.query.has_late_tuples:
         notes.append(NEVER_LATE)
     elif ends is not None:
-        near, measured = within("bucket_start", *ends), QUALITY.empty_table()
+        near, measured = within("bucket_start", *ends), QUALITY.empty()
         rows = pieces.read("answers right", lambda: view.tables.read("quality", where=near), measured)
         answers = _by_answer(view, rows)
         if rows.num_rows:

@@ -107,7 +107,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     arrival = rejects.arrival
     # If every record is rejected, nothing is committed any more.
     pieces = Pieces()
-    committed = pieces.read("last_hour series", lambda: committed_until(view.layout, view.tables), None)
+    committed = pieces.read("last_hour series", lambda: committed_until(view.tables), None)
     now = max(committed or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
     advice = RejectAdvice.from_view(view)
     records = list(_records(files, rejects, request))

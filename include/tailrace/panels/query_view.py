@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import binding_changes
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables, kind_of_stream
-from tailrace.storage.tables import Tables
 
 
 @dataclass(frozen=True)
 class QueryView:
-    """A query of a warehouse.
+    """A query of a warehouse, as it is when a request first looks at it.
 
     Attributes
     ----------
@@ -29,25 +28,18 @@ class QueryView:
         Its directories and files.
     file : Path or None
         The query file on disk; None where it is gone.
-    is_of_request : bool
-        Whether it is read for one request, so that each table is opened once, at one version.
     """
 
     layout: Layout
     file: Path | None
-    is_of_request: bool = field(default=False, kw_only=True)
-
-    def of_request(self) -> QueryView:
-        """Return the query as it is now, for the answer to one request."""
-        return replace(self, is_of_request=True)
 
     @property
     def name(self) -> str:
         return self.layout.home.name
 
     @cached_property
-    def tables(self) -> Tables:
-        """The tables of the stream.
+    def tables(self) -> OpenedTables:
+        """The tables of the stream, each opened once, at one version.
 
         Raises
         ------
@@ -55,7 +47,7 @@ class QueryView:
             When the stream is of another format.
         """
         self.layout.require_format()
-        return OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)
+        return OpenedTables(self.layout)
 
     @cached_property
     def query(self) -> Query:

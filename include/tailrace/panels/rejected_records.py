@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
-from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost
 from tailrace.storage.rejections import without_values
 from tailrace.storage.tables import Tables
+from tailrace.tables.every import in_ms
 
 OTHERS = "other reasons"
 """The name of all reasons beyond the first hundred."""

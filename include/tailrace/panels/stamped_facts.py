@@ -12,15 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.panel import Shown
 from tailrace.panels.plain_values import plain
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import FACTS, SEGMENTS
 
-_INT, _TEXT = pa.int64(), pa.string()
-_PLACES = {"version": _INT, "from_tick": _INT, "from_segment": _INT}
-_CONTENT = {"value": _TEXT, "evidence": _TEXT}
+_COLUMNS = ("version", "from_tick", "from_segment", "value", "evidence")
 
 
 class StampedFact(Shown):
@@ -56,7 +54,7 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
         The length of the query's ticks.
     """
     where = ds.field("about") == about
-    versions = read_or_empty(tables, "facts", {"version": _INT}, where)["version"]
+    versions = tables.read_or_empty(FACTS, ["version"], where)["version"]
     if not len(versions):
         return [], 0
     newest = pc.sort_indices(versions, sort_keys=[("", "descending")])[:most]
@@ -73,7 +71,7 @@ def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[Sta
     """
     first, last = _segments_within(tables, low, high)
     is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")
-    since = read_or_empty(tables, "facts", {"from_segment": _INT}, is_plan & (segment <= last))["from_segment"].sort()
+    since = tables.read_or_empty(FACTS, ["from_segment"], is_plan & (segment <= last))["from_segment"].sort()
     earlier = pc.sum(pc.less(since, first)).as_py() or 0
     since = since[max(earlier - 1, 0) :]
     if len(since) > most:
@@ -92,18 +90,18 @@ def _segments_within(tables: Tables, low: int, high: int) -> tuple[int, int]:
 
     Without any, the last one is the last before that time, and the first one follows it.
     """
-    end, ordinal = ds.field("before_end"), {"ordinal": _INT}
-    ordinals = read_or_empty(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
+    end = ds.field("before_end")
+    ordinals = tables.read_or_empty(SEGMENTS, ["ordinal"], (end > low) & (end <= high))["ordinal"]
     if len(ordinals):
         return pc.min(ordinals).as_py(), pc.max(ordinals).as_py()
-    before = read_or_empty(tables, "segments", ordinal, end <= low)["ordinal"]
+    before = tables.read_or_empty(SEGMENTS, ["ordinal"], end <= low)["ordinal"]
     last = pc.max(before).as_py() if len(before) else -1
     return last + 1, last
 
 
 def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedFact]:
     """Read facts about one subject in the order in which they hold."""
-    rows = read_or_empty(tables, "facts", _PLACES | _CONTENT, where)
+    rows = tables.read_or_empty(FACTS, _COLUMNS, where)
     order = [("version", "ascending"), ("from_tick", "ascending"), ("from_segment", "ascending")]
     facts = rows.sort_by(order).to_pylist()
     arrived = _arrival_of(tables, {row["from_segment"] for row in facts} - {None})
@@ -133,11 +131,11 @@ def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None
         return {}
     ordinal = ds.field("ordinal")
     where = (ordinal >= wanted[0]) & (ordinal <= wanted[-1]) & ordinal.isin(wanted)
-    rows = read_or_empty(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
+    rows = tables.read_or_empty(SEGMENTS, ["ordinal", "before_end"], where)
     ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
     arrived = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
     to_come = wanted if not arrived else [number for number in wanted if number > max(arrived)]
-    return arrived | (dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {})
+    return arrived | (dict.fromkeys(to_come, committed_until(tables)) if to_come else {})
 
 
 def _parsed(value: str) -> Any:

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.words import counted
 from tailrace.panels.holding import StreamWait, what_holds
 from tailrace.panels.query_view import QueryView
@@ -19,11 +18,12 @@ from tailrace.storage.checkpoint import check_journal
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.progress import read_progress
 from tailrace.storage.tables import Tables, within
+from tailrace.tables.stream import LATE
 
 MOST_ROWS = 1_000_000
 """Rows of the table `late` in a range that are counted by file."""
 
-_SCHEMA = pa.schema([("stream", pa.string()), ("arrived", TIME), ("tuples", pa.int64())])
+_NO_LATE = LATE.empty(["stream", "arrived", "tuples"])
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: 
         The number of rows in incomplete ticks.
     """
     names, tick = list(view.query.streams), max(view.query.tick_ms, 1)
-    progress, position = read_progress(view.layout, view.tables), _position(view)
+    progress, position = read_progress(view.tables), _position(view)
     reached = dict(zip(names, progress.reached if progress else (), strict=False))
     idle = {name for name, stream in position.streams.items() if stream.idle}
     newest_end = {name: BEFORE_ALL if (ms := reached.get(name)) is None else ms + tick for name in names}
@@ -108,11 +108,11 @@ def _position(view: QueryView) -> LogPosition:
 
 def late_by_tick(tables: Tables, ends: tuple[int, int], notes: list[str]) -> pa.Table | None:
     """Read the late tuples of a range (from, to], ms, by stream and tick; if too many, add a note and return None."""
-    parts, count = [], 0
-    for batch in tables.batches("late", _SCHEMA.names, within("arrived", *ends)) if tables.has("late") else ():
+    parts, count = [_NO_LATE], 0
+    for batch in tables.batches("late", _NO_LATE.column_names, within("arrived", *ends)) if tables.has("late") else ():
         parts.append(batch)
         count += batch.num_rows
         if count > MOST_ROWS:
             notes.append(f"the range has more than {MOST_ROWS:,} rows of late tuples: they are not counted by file")
             return None
-    return in_ms(pa.Table.from_batches(parts, _SCHEMA))
+    return pa.concat_tables(parts)

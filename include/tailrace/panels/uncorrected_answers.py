@@ -37,7 +37,7 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
         tuple missed.
     """
     tables, model = view.tables, view.kind.answers
-    until = committed_until(view.layout, tables)
+    until = committed_until(tables)
     gaps = [] if until is None or not tables.has("late") else uncovered(corrected_intervals(tables), until)
     if isinstance(model, BySession) and tables.has("late"):
         return _of_sessions(view, model, (low, high), gaps)

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import CLASSES
 
 COLUMNS = ("batch", "task", *CLASSES)
 """The columns of `metrics` that count the tuples of complete ticks."""

@@ -9,7 +9,8 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
 from tailrace.ground.fields import Column, field_error, renamed_in_sql
-from tailrace.ground.times import ANSWERED, SEPARATORS
+from tailrace.ground.times import SEPARATORS
+from tailrace.tables.every import ANSWERED
 
 _MOST_KEYS = 16
 _LIST = "a list of columns: [country, platform]"

@@ -13,14 +13,14 @@ from tailrace.ground import written_files
 from tailrace.ground.files import new_file
 from tailrace.ground.key_lists import KEY_PART, key_columns
 from tailrace.ground.object_path import Location
-from tailrace.ground.times import TIME, joined_times
+from tailrace.ground.times import joined_times
+from tailrace.tables.stream import HISTORY, VALUES
 
 PARTITIONS = ["event_date", "event_hour"]
 FILES = pa.schema([*written_files.FILES, ("event_date", pa.string()), ("event_hour", pa.int64())])
 """Schema of the records of written files, with their partition."""
 
 _HOUR_MS = 3_600_000
-_TIMES = ("event_time", "arrival_time")
 
 
 def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -28,10 +28,8 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
 
     Tick and end are computed from the tuple's segment alone.
     """
-    number = pa.int64()
-    columns = dict.fromkeys(_TIMES, TIME) | {"id": id_type, "key": key_type} | dict(values)
-    columns |= dict.fromkeys(("position", "tick", "end"), number)
-    return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
+    types = {name: column.dtype for name, column in HISTORY.columns.items()} | {"id": id_type, "key": key_type}
+    return pa.schema([each for own in types.items() for each in (values.items() if own[0] == VALUES else [own])])
 
 
 def stored_part(tuples: pa.Table, part: str, dtype: pa.DataType) -> pa.Array | pa.ChunkedArray:

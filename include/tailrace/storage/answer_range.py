@@ -69,9 +69,8 @@ class AnswerRange:
     def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
         """Return the condition on rows with this schema, of `results` or `corrections`.
 
-        None means that all rows are in the range. Every version of a window in the range meets it. A repeat of an id
-        gives the same pair other times, at most two reaches away, and farther away only if both ids came again: see
-        `versions_elsewhere`.
+        None means that all rows are in the range. Every version of a window in the range meets it; of a pair, see
+        `near_horizons`.
         """
         conditions = [] if self.key is None else [ds.field("key") == self._key_of(schema.field("key").type)]
         if self._has_times:
@@ -81,9 +80,7 @@ class AnswerRange:
                     within("window_start", BEFORE_ALL, self.end - 1),
                 ]
             else:
-                around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
-                low, high = self.start - 1 - around_ms, self.end - 1 + around_ms
-                conditions.append(reduce(or_, (within(name, low, high) for name in model.horizon_columns)))
+                conditions.append(near_horizons(model, self.start - 1, self.end - 1))
         return reduce(and_, conditions) if conditions else None
 
     def versions_elsewhere(self, model: AnswerModel, in_range: Sequence[pa.Table]) -> Any:
@@ -136,6 +133,16 @@ class AnswerRange:
             return pa.scalar(self.key).cast(dtype)
         except pa.ArrowInvalid:
             raise refuse(f"--key {self.key}", f"it is no {dtype}, as the query's keys are", f"a key, {dtype}") from None
+
+
+def near_horizons(model: AnswerModel, low: int, high: int) -> Any:
+    """Return the condition on rows of all versions of the answers with a horizon in (low, high], in ms, and of others.
+
+    A repeat of an id gives the same pair other times, at most two reaches away. It lies farther away only if both ids
+    came again: see `AnswerRange.versions_elsewhere`.
+    """
+    around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
+    return reduce(or_, (within(name, low - around_ms, high + around_ms) for name in model.horizon_columns))
 
 
 ALL = AnswerRange()

@@ -31,10 +31,13 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import require_files
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, UPSTREAM, stream_tables
+from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import VACUUM, Tables, last_batch_of
 from tailrace.storage.writer import only_driver
 from tailrace.storage.written_batches import path_of, read_written, write_note
+from tailrace.tables.calibration import CALIBRATION_TABLES
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import UPSTREAM
 
 _WAIT_S = 60.0  # for a correction, or for a removal of files
 _TRIES = 10  # for a table whose files vanish while it is copied, because its writer compacts it, which is rare
@@ -128,8 +131,8 @@ class _Copy:
 
     def take_upstream(self) -> None:
         """Copy the log of a chained query after the journal, which refers to its records."""
-        if Tables(self.layout).has(UPSTREAM):
-            self._take_table(UPSTREAM)
+        if Tables(self.layout).has(UPSTREAM.name):
+            self._take_table(UPSTREAM.name)
 
     def take_directory(self, directory: Path) -> None:
         """Copy the files of an unchanging directory, except hidden ones, which are incomplete or leftovers."""

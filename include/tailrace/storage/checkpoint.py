@@ -18,15 +18,19 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
+from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables, last_batch_of
 from tailrace.storage.tasks_in_force import tasks_after_batch
 from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
+from tailrace.tables.correction import CORRECTION_TABLES
 
 
-def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
+def readable(tables: Tables, query: Query) -> CheckpointManifest | None:
     """Return the manifest of a query's stream, whose tables must be complete; None where it never ran.
+
+    A running stream writes its tables, then the note of written batches. So the note is read before the tables, which
+    must hold its batches, and again after them, as it must be at most a batch behind `metrics`.
 
     Raises
     ------
@@ -37,25 +41,26 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     Busy
         While the stream still has to repeat batches to restore lost rows.
     """
-    manifest, tables = _manifest(layout, query), Tables(layout)
+    layout = tables.layout
+    manifest = _manifest(layout, query)
     if manifest is None:
         return None
+    note = read_written(layout)
+    _check_journal_of(layout, _check_tables(tables, query, manifest, note, resumes=False))
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
-    note = read_written(layout)  # read second: a running stream writes the note after `metrics`
-    _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
-    newest = max(note.values(), default=-1)
+    newest = committed_batches(layout) - 1
     if newest + 1 < last:
         fault = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
         raise Busy([Problem(str(layout.home), fault, "to start the stream, and to wait for it")])
     return manifest
 
 
-def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
+def require_begun(tables: Tables, query: Query) -> CheckpointManifest:
     """Return the manifest of a query's stream like `readable`; refuse a query that never ran."""
-    manifest = readable(layout, query)
+    manifest = readable(tables, query)
     if manifest is None:
-        raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
-    require_corrections(layout)
+        raise refuse(str(tables.layout.home), "the query has never run in this warehouse", "tailrace run, first")
+    require_corrections(tables)
     return manifest
 
 
@@ -78,7 +83,7 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     note, states = read_written(layout), TaskStates(layout.states)
     if not note and states.newest() > 0:
         raise _damage(str(path_of(layout)), "it is lost, though there are states", repair(layout))
-    in_tables = _check_tables(layout, query, manifest, note, resumes=True)
+    in_tables = _check_tables(Tables(layout), query, manifest, note, resumes=True)
     check_journal(layout, max(in_tables, *(batch + 1 for batch in note.values()), 0))
     newest = max(note.values(), default=-1)
     lost = states.missing(tasks_after_batch(layout, query, manifest, newest), newest)
@@ -142,14 +147,15 @@ def _require_entries(layout: Layout, entries: int, batches: int) -> None:
 
 
 def _check_tables(
-    layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
+    tables: Tables, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
 ) -> int:
     """Return the number of batches with rows in any of the stream's tables.
 
     Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
     `resumes` needs their files. Without a note it repeats all batches, and restores the rows of a missing table.
     """
-    tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
+    layout = tables.layout
+    histories = [table.name for table in layout.histories(query.streams).values()]
     batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # the table that is created last
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
@@ -168,7 +174,7 @@ def _check_tables(
     return batches
 
 
-def require_corrections(layout: Layout) -> None:
+def require_corrections(tables: Tables) -> None:
     """Refuse to continue without a lost table of corrections; the tables are created one after the other.
 
     Raises
@@ -176,8 +182,7 @@ def require_corrections(layout: Layout) -> None:
     Damaged
         With the repair: a correction of everything.
     """
-    tables = Tables(layout)
-    there = [tables.has(name) for name in CORRECTION_TABLES]
+    layout, there = tables.layout, [tables.has(name) for name in CORRECTION_TABLES]
     for index, name in enumerate(CORRECTION_TABLES):
         is_used = any(there[index + 1 :]) or (any(there[:index]) and _has_ledger(tables, there))
         if not there[index] and is_used:

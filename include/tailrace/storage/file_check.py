@@ -10,10 +10,10 @@ from tailrace.ground.errors import Damaged, Problem
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import lost_file, named_files
 from tailrace.storage.table_log import stamp
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, STREAM_TABLES, UPSTREAM
 from tailrace.storage.tables import Tables
+from tailrace.tables.every import TABLES
 
-_NAMES = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "current", "activity", UPSTREAM}
+_NAMES = {table.name for table in TABLES}
 
 
 class FileCheck:

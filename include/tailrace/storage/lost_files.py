@@ -20,8 +20,8 @@ from deltalake.exceptions import DeltaError
 from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import moving_away, storage_options
+from tailrace.tables.correction import CORRECTION_TABLES
 
-_CORRECTIONS = ("corrections", "correction_runs", "quality")
 _DAMAGED_LOG = (
     "Expected contiguous commit files",
     "No table metadata or protocol",
@@ -121,7 +121,7 @@ def repair_of(layout: Layout, name: str) -> str:
     """
     home = layout.home.parent
     away = moving_away(layout.table(name))
-    if name in _CORRECTIONS:
+    if name in CORRECTION_TABLES:
         return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
     if name == "activity":
         return f"{away}: a live driver makes it again, without what it had"

@@ -11,10 +11,8 @@ import pyarrow.dataset as ds
 
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.ground.times import in_ms
-from tailrace.storage.layout import Layout
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import CLASSES
 
 TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
 """Counters over a stream's life, by the table that has them."""
@@ -25,15 +23,8 @@ NEWEST = ("committed", "frontier", "t_max", "k_ms", "coverage")
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
 
-def read_progress(layout: Layout, opened: Tables | None = None) -> Progress | None:
-    """Read the progress; None where the table `metrics` does not exist yet.
-
-    Parameters
-    ----------
-    opened : Tables, optional
-        The query's tables that a reader has open; by default at their newest versions.
-    """
-    tables = Tables(layout) if opened is None else opened
+def read_progress(tables: Tables) -> Progress | None:
+    """Read the progress; None where the table `metrics` does not exist yet."""
     if not tables.has("metrics"):
         return None
     last = tables.greatest("metrics", "batch")
@@ -42,12 +33,12 @@ def read_progress(layout: Layout, opened: Tables | None = None) -> Progress | No
     return Progress.from_metrics(tables.read("metrics", _COLUMNS, ds.field("batch") == last).to_pylist())
 
 
-def frontier_at(layout: Layout, until_ms: int) -> int:
+def frontier_at(tables: Tables, until_ms: int) -> int:
     """Return the frontier (watermark, ms) of the newest batch that committed arrival times up to at most `until_ms`.
 
     Return the earliest time before any such batch.
     """
-    metrics = in_ms(Tables(layout).read("metrics", ["committed", "frontier"]))
+    metrics = tables.read("metrics", ["committed", "frontier"])
     frontier = metrics.filter(pc.less_equal(metrics["committed"], until_ms))["frontier"]
     return pc.max(frontier).as_py() if frontier.length() - frontier.null_count else EARLIEST_MS
 
@@ -70,9 +61,8 @@ def read_totals(tables: Tables, batches: int) -> dict[str, int]:
     return totals
 
 
-def held_back(layout: Layout) -> int:
+def held_back(tables: Tables) -> int:
     """Return the number of accepted rows in incomplete ticks, which wait until more comes."""
-    tables = Tables(layout)
     if not (tables.has("segments") and tables.has("metrics")):
         return 0
     accepted = pc.sum(tables.read("segments", ["accepted"])["accepted"], min_count=0).as_py()
@@ -80,12 +70,9 @@ def held_back(layout: Layout) -> int:
     return int(accepted - sum(pc.sum(in_ticks[name], min_count=0).as_py() for name in CLASSES))
 
 
-def committed_until(layout: Layout, opened: Tables | None = None) -> int | None:
-    """Return the arrival time in ms up to which stream and history have committed; None before any commit.
-
-    `opened` is as for `read_progress`.
-    """
-    progress = read_progress(layout, opened)
+def committed_until(tables: Tables) -> int | None:
+    """Return the arrival time in ms up to which stream and history have committed; None before any commit."""
+    progress = read_progress(tables)
     return None if progress is None or not progress.until else progress.until
 
 

@@ -8,16 +8,13 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
-from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_log import Commit, newest_commit
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables
+from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
 
 _ASK_EVERY_S = 1.0
 
@@ -101,9 +98,9 @@ class Proposals:
         previous = self.newest(policy_from_json(proposal.declared))
         if previous is not None:  # its time is later even if the wall clock was set back
             proposal = replace(proposal, made_at=max(proposal.made_at, previous.made_at + 1))
-        self.tables.create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
+        self.tables.create({"proposals": PROPOSALS.schema()}, CALIBRATION_TABLES)
         row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
-        self.tables.add("proposals", with_times(pa.Table.from_pylist([row]), PROPOSALS))
+        self.tables.add("proposals", PROPOSALS.table([row]))
         self.tables.compact(CALIBRATION_TABLES)
 
     def _newest_read(self, declared: SlackPolicy) -> Proposal | None:

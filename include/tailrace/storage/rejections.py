@@ -53,7 +53,7 @@ class Rejections:
         tables = Tables(layout)
         if tables.has("quarantine"):
             for batch in tables.batches("quarantine", _COLUMNS, None):
-                rejections.add(pa.Table.from_batches([batch]))
+                rejections.add(batch)
         return rejections
 
     @property

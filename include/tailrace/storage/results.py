@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_session import BySession
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
@@ -20,16 +22,17 @@ from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import in_ms
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
-from tailrace.storage.answer_range import ALL, AnswerRange
+from tailrace.storage.answer_range import ALL, AnswerRange, near_horizons
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within, within_any
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.every import in_ms
 
 
 @dataclass(frozen=True)
@@ -105,11 +108,44 @@ class AnswerTables:
         corrected = as_corrections(self.tables.read("corrections", where=where))
         return pa.concat_tables([streamed, corrected], promote_options="default")
 
+    def versions_of(self, answers: pa.Table) -> pa.Table:
+        """Return all versions of some answers, at least one, given by their identities."""
+        horizon = self.model.horizon(answers)
+        near = near_horizons(self.model, int(horizon.min()) - 1, int(horizon.max()))
+        # A pair's later version may have any times; a window's has the window's.
+        where = {"results": near, "corrections": None if isinstance(self.model, ByPair) else near}
+        versions = self._versions(lambda name: self._rows_of(answers, name, where[name]))
+        return select(versions, self.model.identity.find(versions, answers) >= 0)
+
     def ends(self, ends: Ranges) -> Ints:
         """Return the horizon of each row, of any version, in ranges (low, high]; some others are among them."""
+        rows = self._of_both(self.model.horizon_columns, self._condition(ends))
+        return np.concatenate([self.model.horizon(each) for each in rows])
+
+    def _of_both(self, columns: Sequence[str], where: Any) -> list[pa.Table]:
+        """Read columns of `results`, and of `corrections` if it exists."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
-        columns, where = self.model.horizon_columns, self._condition(ends)
-        return np.concatenate([self.model.horizon(self.tables.read(name, columns, where)) for name in names])
+        return [self.tables.read(name, columns, where) for name in names]
+
+    def _versions(self, read: Callable[[str], pa.Table]) -> pa.Table:
+        """Return the versions in the rows that `read` returns of `results`, and of `corrections` if it exists."""
+        versions = as_streamed(read("results"))
+        if self.tables.has("corrections"):
+            corrected = as_corrections(read("corrections"))
+            versions = pa.concat_tables([versions, corrected], promote_options="default")
+        return versions
+
+    def _rows_of(self, answers: pa.Table, name: str, where: Any) -> pa.Table:
+        """Return the rows of a table under a condition on times that have a key or left id of some answers.
+
+        Keys and ids are compared here: the log has no statistics of them for files that workers wrote, so a condition
+        on them would skip no file.
+        """
+        schema, column = self.tables.schema(name), self.model.identity.determining[0]
+        values, parts = answers[column].unique(), [schema.empty_table()]
+        for batch in self.tables.batches(name, schema.names, where):
+            parts.append(pa.Table.from_batches([batch.filter(pc.is_in(batch[column], values))]))
+        return in_ms(pa.concat_tables(parts, promote_options="permissive"))
 
     def _read(self, name: str, part: Part) -> pa.Table:
         return self.tables.read(name, where=self._where(name, part))
@@ -134,12 +170,12 @@ class AnswerTables:
     def latest_rows(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of `latest`, reading no others than needed."""
         columns = list(dict.fromkeys([*names, *self.model.identity.columns, "as_of"]))
-        marks = [name for name in (RETRACTED,) if name in self.tables.schema("results").names]
-        versions = as_streamed(self.tables.read("results", [*columns, *marks]))
-        if self.tables.has("corrections"):
-            corrected = as_corrections(self.tables.read("corrections", [*columns, RETRACTED, "interval"]))
-            versions = pa.concat_tables([versions, corrected], promote_options="default")
-        return without_retracted(self.model.identity.latest(versions)).select(names)
+
+        def read(name: str) -> pa.Table:
+            marks = {RETRACTED, "interval"} & {*self.tables.schema(name).names}
+            return self.tables.read(name, [*columns, *marks])
+
+        return without_retracted(self.model.identity.latest(self._versions(read))).select(names)
 
     def late(self, events: Ranges) -> pa.Table:
         """Return all rows of the table `late` in one of the ranges, and some others.
@@ -155,8 +191,7 @@ class AnswerTables:
             return self.model.explode_late(late)
         time, margin_ms = np.unique(late.column(self.model.late_time).to_numpy()), self.model.late_margin_ms
         where = Overlapping(merge_ranges(time - margin_ms, time + margin_ms)).condition
-        names, columns = ("results", "corrections"), [*self.model.identity.columns]
-        known = [self.tables.read(name, columns, where) for name in names if self.tables.has(name)]
+        known = self._of_both(self.model.identity.columns, where)
         return self.model.explode_late(late, among=pa.concat_tables(known))
 
     def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
@@ -168,7 +203,7 @@ class AnswerTables:
         answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
-    def missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
+    def missing(self, answers: pa.Table, part: AnswerRange = ALL) -> Ints:
         """Return the number of late tuples that each of a part's answers lacks; each answer has one version."""
         none = np.zeros(answers.num_rows, np.int64)
         if not self.model.can_lack_tuples or not answers.num_rows:
@@ -217,8 +252,8 @@ def read_answers(
         When a table, or a file of it, is lost.
     """
     part = part.for_query(query)
-    layout = Layout.for_query(warehouse, query.name)
-    kind, tables = kind_of_stream(query, layout, require_begun(layout, query)), Tables(layout)
+    tables = OpenedTables(Layout.for_query(warehouse, query.name))
+    kind = kind_of_stream(query, tables.layout, require_begun(tables, query))
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from tailrace.ground.object_path import on_disk
-from tailrace.ground.times import in_ms
 from tailrace.sources import history
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
@@ -25,6 +24,7 @@ from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.history_files import ordinals_of
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
+from tailrace.tables.every import in_ms
 
 _FILES_IN_MEMORY = 4
 

@@ -1,4 +1,4 @@
-"""The schemas of a query's Delta tables, and the job that writes each table."""
+"""The schemas of the Delta tables of a query, given its kind."""
 
 from __future__ import annotations
 
@@ -7,45 +7,31 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.times import TIME, TIMES
+from tailrace.ground.times import TIME
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
-from tailrace.storage import table_columns
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_columns import TableColumns
+from tailrace.tables.answers import RESULTS
+from tailrace.tables.correction import CORRECTION_RUNS, CORRECTIONS, QUALITY
+from tailrace.tables.every import TIMES
+from tailrace.tables.stream import FACTS, LATE, METRICS, QUARANTINE, SEGMENTS, STREAM_TABLES
 
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` with a tuple's event time or its pane's start; a kind has one of them."""
-
-
-def schema_of(columns: TableColumns, **dtypes: pa.DataType) -> pa.Schema:
-    """Return the schema of columns; `dtypes` has the types of columns whose type depends on the query."""
-    return pa.schema([(name, dtypes.get(name, column.dtype)) for name, column in columns.items()])
-
-
-QUALITY = schema_of(table_columns.QUALITY)
-PROPOSALS = schema_of(table_columns.PROPOSALS)
-ACTIVITY = schema_of(table_columns.ACTIVITY)
 
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
     """Return the schema of each table by its name, except history."""
     answers, late = _with_times(kind.answer), _with_times(kind.late)
     id_type = common_id_type(kind.inputs)
-    results = pa.schema([*answers, *schema_of(table_columns.STAMPS)])
-    marks = schema_of(table_columns.CORRECTIONS)
+    results, marks = pa.schema([*answers, *RESULTS.schema()]), CORRECTIONS.schema()
     return {
         "results": results,
-        "late": pa.schema([*schema_of(table_columns.LATE), *late]),
-        "quarantine": schema_of(table_columns.QUARANTINE),
-        "facts": schema_of(table_columns.FACTS),
-        "segments": schema_of(table_columns.SEGMENTS, min_id=id_type, max_id=id_type),
-        "metrics": schema_of(table_columns.METRICS),
+        "late": pa.schema([*LATE.schema(), *late]),
+        "segments": SEGMENTS.schema(min_id=id_type, max_id=id_type),
         "corrections": pa.schema([*(field for field in results if field.name not in marks.names), *marks]),
-        "correction_runs": schema_of(table_columns.CORRECTION_RUNS),
-        "quality": QUALITY,
-    }
+    } | {table.name: table.schema() for table in (QUARANTINE, FACTS, METRICS, CORRECTION_RUNS, QUALITY)}
 
 
 def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
@@ -71,21 +57,9 @@ def _with_times(columns: pa.Schema) -> list[pa.Field]:
     ]
 
 
-STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
-"""The tables of a query with one stream, in the order in which a batch is written; `metrics` is the last one."""
-
-
 def stream_tables(histories: Iterable[str]) -> tuple[str, ...]:
     """Return the stream's tables in the order in which a batch is written.
 
     So a batch in `metrics` is in all of them. `histories` are the names of the tables with the streams' histories.
     """
     return (*histories, *(name for name in STREAM_TABLES if not Layout.is_history(name)))
-
-
-CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
-
-CALIBRATION_TABLES = ("proposals",)
-
-UPSTREAM = "upstream"
-"""The table with the versions of another query's answers that a chained query reads; written by its stream."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -16,7 +16,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.object_path import Location
-from tailrace.ground.times import TIME, in_ms
+from tailrace.ground.table_schema import TableSchema
+from tailrace.ground.times import TIME
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.added_files import add_actions
@@ -25,6 +26,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repair_of
 from tailrace.storage.retention import adapt_retention, properties
 from tailrace.storage.warehouses import storage_options
+from tailrace.tables.every import in_ms
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
@@ -207,11 +209,16 @@ class Tables:
         with naming_what_is_lost(self.layout, name):
             return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
-    def batches(self, name: str, columns: list[str], where: Any, most: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Yield an existing table's rows under a condition, at most `most` at a time, to limit memory."""
+    def read_or_empty(self, table: TableSchema, columns: Collection[str] | None = None, where: Any = None) -> pa.Table:
+        """Read rows like `read`; a table that does not exist yet has none."""
+        return self.read(table.name, columns, where) if self.has(table.name) else table.empty(columns)
+
+    def batches(self, name: str, columns: list[str], where: Any, most: int = _BATCH_ROWS) -> Iterator[pa.Table]:
+        """Yield an existing table's rows like `read`, at most `most` at a time, to limit memory."""
         dataset = bounded_dataset(self.open(name), where)
         with naming_what_is_lost(self.layout, name):
-            yield from dataset.to_batches(columns=columns, filter=where, batch_size=most)
+            for batch in dataset.to_batches(columns=columns, filter=where, batch_size=most):
+                yield in_ms(pa.Table.from_batches([batch]))
 
 
 def open_table(path: Location) -> DeltaTable:

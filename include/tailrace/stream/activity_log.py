@@ -16,15 +16,12 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from tailrace.ground.background import Background
-from tailrace.ground.times import with_times
 from tailrace.storage.status import OVER, Status
-from tailrace.storage.table_schemas import ACTIVITY
 from tailrace.storage.tables import COMPACT_EVERY, Tables
+from tailrace.tables.stream import ACTIVITY
 
-TABLE = "activity"
+TABLE = ACTIVITY.name
 KEPT_MS = 30 * 86_400_000
 """How long observations are kept; they are removed at a compaction."""
 
@@ -139,8 +136,8 @@ class ActivityLog:
             self._writing = Background(lambda: self._append(rows), TABLE)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        self.tables.create({TABLE: ACTIVITY}, (TABLE,))
-        self.tables.add(TABLE, with_times(pa.Table.from_pylist(rows, _GIVEN), ACTIVITY))
+        self.tables.create({TABLE: ACTIVITY.schema()}, (TABLE,))
+        self.tables.add(TABLE, ACTIVITY.table(rows))
         self._in_hand = []
         if self.tables.open(TABLE).version() % COMPACT_EVERY == 0:  # counted over all drivers
             oldest = datetime.fromtimestamp((rows[-1]["made_at"] - KEPT_MS) / 1000, UTC)
@@ -158,9 +155,3 @@ class ActivityLog:
         if fault is not None and self._fault is None:
             print(f"{TABLE}: it can't be written, and is tried again: {fault}", file=sys.stderr, flush=True)
         self._writing, self._fault = None, fault
-
-
-_GIVEN = pa.schema(
-    [(column.name, pa.int64() if pa.types.is_timestamp(column.type) else column.type) for column in ACTIVITY]
-)
-"""The schema of observations, with times in ms."""

@@ -162,7 +162,7 @@ def _run_batches(
     buffer_s = query.answers.buffer.total_seconds()
     deliveries = [Delivery(place, reporter, buffer_s=buffer_s) for place in places_of(layout, query, pipeline.kind)]
     is_done = planner.batches == committed and not planner.options.live  # all planned batches
-    if is_done and planner.plan_batch(read_progress(layout)) is None:
+    if is_done and planner.plan_batch(read_progress(Tables(layout))) is None:
         try:
             complete(deliveries)
         finally:

@@ -16,11 +16,11 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers, write_manifest
 from tailrace.storage.replay import Replay
 from tailrace.storage.switch import set_aside, switch
-from tailrace.storage.table_schemas import UPSTREAM
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import write_note
 from tailrace.stream.journal_replay import JournalReplay
 from tailrace.stream.restated_journal import new_entries, versions_from_the_start
+from tailrace.tables.stream import UPSTREAM
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Rebuild:
             switch(self.layout, [*moves, (on_disk(self.built.checkpoint), checkpoint), (new, file)])
             return
         write_manifest(self.built.manifest_file, self.manifest)
-        tables = [path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir() and path.name != UPSTREAM]
+        tables = [one for one in sorted(home.iterdir()) if (one / "_delta_log").is_dir() and one.name != UPSTREAM.name]
         moved = set_aside(self.layout, [*tables, stream, home / "_correction"])
         new_tables = [path for path in sorted(on_disk(self.built.home).iterdir()) if not path.name.startswith(".")]
         moves = [(path, home / path.name) for path in new_tables]

@@ -21,9 +21,9 @@ from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.replay import Replay, merged
-from tailrace.storage.table_schemas import UPSTREAM
 from tailrace.stream.source_opening import open_feeds
 from tailrace.stream.table_versions import TableVersion, TableVersions, check_later, first_types
+from tailrace.tables.stream import UPSTREAM
 
 
 def restated(query: Query, entries: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
@@ -96,7 +96,7 @@ def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: 
             types[name] = known
             continue
         feed = (
-            DeltaFeed(layout.table(UPSTREAM), columns, {}, {}, -1)
+            DeltaFeed(layout.table(UPSTREAM.name), columns, {}, {}, -1)
             if isinstance(query.streams[name].source, AnswersSource)
             else open_feeds(query, built, None, live=False)[name]
         )

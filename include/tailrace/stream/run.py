@@ -16,10 +16,10 @@ from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.ground.facts import TASKS, newest
 from tailrace.ground.interruptions import raise_if_interrupted
 from tailrace.ground.retries import Retries
-from tailrace.ground.times import in_ms
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
+from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import repair
 from tailrace.stream.delivery import Delivery
 from tailrace.stream.failures import Failure
@@ -27,6 +27,7 @@ from tailrace.stream.planner import Planner
 from tailrace.stream.retrying import POLL_S, retried
 from tailrace.stream.sink import Sink
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
+from tailrace.tables.every import in_ms
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 """Callback after each batch: its number, the number of unread rows, and the rows written to each table."""
@@ -96,7 +97,7 @@ class StreamRun:
         while True:
             try:
                 if not is_known:
-                    progress, is_known = read_progress(self.layout), True
+                    progress, is_known = read_progress(Tables(self.layout)), True
                 self.advance_deliveries()
                 if self.done < self.planner.batches:
                     record = self.planner.record(self.done)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from tailrace.engine.output_tables import WITHHELD
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.ground.times import in_ms
 from tailrace.ground.words import counted, floored_of, overflow_of
 from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.table_schemas import LATE_TIMES
+from tailrace.tables.every import in_ms
 
 _MANY = 0.5  # a share of records that is more likely a mistake than the nature of a stream
 _ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that may be a zone's, and how much such delays differ

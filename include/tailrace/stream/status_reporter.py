@@ -19,7 +19,6 @@ from tailrace.ground import json_log
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.interruptions import is_interruption
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import NEWEST, TOTALS, read_newest, read_totals
 from tailrace.storage.rejections import Rejections
@@ -28,6 +27,7 @@ from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.stream.activity_log import ActivityLog
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
+from tailrace.tables.every import in_ms
 
 AWAITED = "awaited source"
 """Name under which the status reports that a stream's source lacks something that may still come."""

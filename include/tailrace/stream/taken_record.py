@@ -85,8 +85,8 @@ class _FilesSince:
         return self.record.files_since(self.prefix, self.boundary)
 
 
-def _of_rows(rows: pa.RecordBatch) -> Iterator[ReadFile]:
+def _of_rows(rows: pa.Table) -> Iterator[ReadFile]:
     ends = rows.append_column("end", pc.add(rows.column("first_row"), rows.column("rows")))
-    files = pa.table(ends).group_by("path").aggregate([(name, "max") for name in ("end", *_OF_FILE)])
+    files = ends.group_by("path").aggregate([(name, "max") for name in ("end", *_OF_FILE)])
     for file in files.to_pylist():
         yield ReadFile(file["path"], file["end_max"], *(file[f"{name}_max"] for name in _OF_FILE))

@@ -21,7 +21,7 @@ from tailrace.sources.segments import Segment, Types
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import UPSTREAM
+from tailrace.tables.stream import UPSTREAM
 from tailrace.windows.calendar import Calendar
 
 
@@ -77,7 +77,7 @@ def open_answers(reader: Layout, query: str, opening: Opening) -> Feed:
     Refused
         When the query has no answers, or they do not fit as the reader's stream.
     """
-    log = AnswerLog(Layout(reader.home.parent / query), reader, UPSTREAM)
+    log = AnswerLog(Layout(reader.home.parent / query), reader, UPSTREAM.name)
     require_no_cycle(reader, query)
     if opening.live and reader.manifest() is None and (missing := log.missing_answers) is not None:
         return AwaitedAnswers(log, missing, partial(_open, log, opening))
@@ -88,7 +88,7 @@ def open_answers(reader: Layout, query: str, opening: Opening) -> Feed:
 def _open(log: AnswerLog, opening: Opening) -> Feed:
     """Open the feed of existing answers."""
     upstream, reader = log.upstream, log.reader
-    query, path = upstream.home.name, reader.table(UPSTREAM)
+    query, path = upstream.home.name, reader.table(UPSTREAM.name)
     require_no_cycle(reader, query)
     structure = _structure(upstream)
     if (kind := structure.get("kind", "aggregate")) != "aggregate":

@@ -15,7 +15,7 @@ from tailrace.ground.columns import without_nan
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows, json_texts
-from tailrace.ground.times import TIMES
+from tailrace.tables.every import TIMES, as_timestamps
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
@@ -42,11 +42,8 @@ def write_answers(
     require_output(form, output)
     rows = without_nan(answers.select(columns))
     if form == "parquet" and output is not None:
-        for name in _time_columns(columns):
-            position = rows.schema.get_field_index(name)
-            rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
         with open_output(output) as file:
-            pq.write_table(rows, file)
+            pq.write_table(as_timestamps(rows), file)
         return columns
     if form == "table" and output is None:
         shown = _with_texts(rows.slice(0, limit)).to_pylist()
@@ -72,7 +69,7 @@ def write_answers(
 
 
 def _with_text_times(rows: pa.Table) -> pa.Table:
-    for name in _time_columns(rows.column_names):
+    for name in [name for name in rows.column_names if name in TIMES]:
         texts = [None if ms is None else format_time(ms) for ms in rows[name].to_pylist()]
         text = pa.array(texts, pa.string())
         rows = rows.set_column(rows.schema.get_field_index(name), name, text)
@@ -105,7 +102,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _time_columns(columns: list[str]) -> list[str]:
-    return [name for name in columns if name in TIMES]

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tailrace.ground.fields import Column, Section, field_error, renamed_in_sql
-from tailrace.ground.times import ANSWERED, SEPARATORS
+from tailrace.ground.times import SEPARATORS
+from tailrace.tables.every import ANSWERED
 
 BASELINES = ("sma", "mintopk", "gstopk")
 """The methods that do not wait."""

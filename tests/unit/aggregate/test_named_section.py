@@ -11,10 +11,10 @@ from aggregate_files import HEAD, query_of
 from tailrace.aggregate.named_section import RESERVED
 from tailrace.answers.identity import WINDOW
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import TIMES
 from tailrace.kinds import build
 from tailrace.query.loading import load, parse
 from tailrace.storage.table_schemas import schemas
+from tailrace.tables.every import TIMES
 
 
 def test_answers_have_columns_of_the_names_in_their_order() -> None:

@@ -19,6 +19,7 @@ from tailrace.api.picture import draw
 from tailrace.api.shown_panels import ShownPanels
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.panels.query_view import DeclaredView
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -65,7 +66,8 @@ def sample(request, tmp_path_factory):
         arrived = sorted(row["arrived"] for row in driver.tables.read("late").to_pylist())
         interval = CorrectionRange(arrived[0] - 100, arrived[len(arrived) // 2], arrival=True)
         correct(query, home / "wh", interval, no_spark)
-    shown = ShownPanels.read(query, driver.layout, None, None, "k1" if request.param == "windows" else None)
+    key = "k1" if request.param == "windows" else None
+    shown = ShownPanels.read(DeclaredView(driver.layout, None, query), None, None, key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(picture, "Figure", Recorded)
         assert drawn(shown).startswith(b"\x89PNG")
@@ -140,7 +142,7 @@ def test_a_promise_is_drawn_with_its_bound_and_the_measured_errors(tmp_path, axe
     driver = Driver(query, tmp_path / "wh")
     driver.run(240, flush=True)
     correct(query, tmp_path / "wh", CorrectionRange(), no_spark)
-    drawn(ShownPanels.read(query, driver.layout, None, None, None))
+    drawn(ShownPanels.read(DeclaredView(driver.layout, None, query), None, None, None))
     rows = driver.tables.read("quality").to_pylist()
     at, values = points(line(axes()[1], "value"))
     assert dict(zip(at, values, strict=True)) == {
@@ -170,14 +172,14 @@ def streamed(tmp_path_factory):
 
 def test_a_stream_that_has_begun_and_read_nothing_is_a_picture_of_notes(tmp_path, axes):
     query = declared(tmp_path)
-    drawn(ShownPanels.read(query, Layout.for_query(tmp_path / "wh", "readings"), None, None, None))
+    drawn(ShownPanels.read(DeclaredView(Layout.for_query(tmp_path / "wh", "readings"), None, query), None, None, None))
     assert all(len(ax.texts) == 1 and not ax.lines for ax in axes())
 
 
 @pytest.mark.parametrize("form", ["png", "pdf"])
 def test_hostile_names_are_drawn_as_text(streamed, axes, form):
     poison = "$\\frac{<script>$\u0007漢🦊" + "x" * 2_000_000
-    shown = ShownPanels.read(streamed.driver.query, streamed.driver.layout, None, None, "k1")
+    shown = ShownPanels.read(DeclaredView(streamed.driver.layout, None, streamed.driver.query), None, None, "k1")
     assert drawn(replace(shown, name="$a_{$", key=poison), form)
     assert axes()[2].get_title() == f"Answers of {poison[:39]}…"
 
@@ -232,7 +234,7 @@ def test_one_batch_is_drawn_as_large_points_with_a_note(tmp_path, axes):
     query = MAKERS["windows"](tmp_path)
     driver = Driver(query, tmp_path / "wh")
     driver.run(1_000_000, flush=True)
-    drawn(ShownPanels.read(query, driver.layout, None, None, None))
+    drawn(ShownPanels.read(DeclaredView(driver.layout, None, query), None, None, None))
     progress, *_ = axes()
     frontier = line(progress, "frontier")
     assert len(points(frontier)[0]) == 1

@@ -19,7 +19,7 @@ from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.tables import VACUUM
+from tailrace.storage.tables import VACUUM, Tables
 from warehouse import EPOCH, even, make_stream, rows_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
@@ -86,7 +86,7 @@ def test_a_correction_that_died_is_run_again(streamed, tmp_path, monkeypatch, di
         correct(query, tmp_path / "killed", RANGE, no_spark)
     died = contents(tmp_path / "killed")
     assert [bool(died[name]) for name in TABLES] == [dies > WRITES.index(write) for write in ("replace", "put", "add")]
-    left = Uncorrected.read(Layout.for_query(tmp_path / "killed", query.name))
+    left = Uncorrected.read(Tables(Layout.for_query(tmp_path / "killed", query.name)))
     in_range = (left.arrived > RANGE.bounds[0]) & (left.arrived <= RANGE.bounds[1])
     assert in_range.any() == (dies <= WRITES.index("add")), "what the ledger lacks is asked for again, and only that"
     again = correct(query, tmp_path / "killed", RANGE, no_spark)

@@ -7,6 +7,7 @@ import pytest
 
 from tailrace.correction.promise_state import NEWEST, PromiseState, judge
 from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables
 
 
 def quality(*rows, error=None, risk=None, accuracy=None, answer=None):
@@ -46,7 +47,7 @@ def test_answers_that_are_missing_count_as_off():
 def test_without_a_promise_or_a_measurement_the_state_is_unknown(tmp_path):
     assert judge(quality((10, 10, 1.0))).state == "unknown"
     assert judge(quality(error=0.05, risk=0.1)).state == "unknown"
-    assert PromiseState.read(Layout.for_query(tmp_path, "readings")).state == "unknown"
+    assert PromiseState.read(Tables(Layout.for_query(tmp_path, "readings"))).state == "unknown"
 
 
 def test_the_detail_has_the_figures():

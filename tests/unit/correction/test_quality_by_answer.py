@@ -157,7 +157,7 @@ def test_a_correction_measures_each_column_and_the_state_of_the_promise_names_th
     assert len(starts) > 2
     totals = {name: sum(found[start, name][1] for start in starts) for name in NAMES}
     assert len({*totals.values()}) == 3, "the columns differ, or nothing is shown"
-    state = PromiseState.read(Driver(query, tmp_path / "wh").layout)
+    state = PromiseState.read(Driver(query, tmp_path / "wh").tables)
     assert state.state == "broken"
     assert state.detail.startswith("total: accuracy "), "the worst first"
     assert "; many: accuracy " in state.detail

@@ -99,7 +99,7 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     monkeypatch.setattr(current_table, "_PART_ROWS", 1)
     shutil.rmtree(driver.layout.table(CURRENT))  # so that all of it is written, in parts
     assert_current(driver)
-    waiting = Uncorrected.read(driver.layout)
+    waiting = Uncorrected.read(driver.tables)
     assert (waiting.event_time.tolist(), waiting.arrived.tolist()) == ([EPOCH + 9], [ends[4]])
     assert waiting.interval(1) == (ends[2], waiting.until)
     correct_here(query, warehouse, CorrectionRange(ends[2], ends[4], arrival=True))

@@ -16,11 +16,14 @@ from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.intervals import uncovered
 from tailrace.correction.uncorrected import Uncorrected
-from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.every import in_ms
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import EPOCH, make_query
 
 pytestmark = pytest.mark.slow
@@ -85,7 +88,7 @@ def test_from_the_tables(tmp_path_factory, files, ledger, until):
     for run in ledger:
         there.run(*run)
     there.commit(until)
-    found = Uncorrected.read(there.layout)
+    found = Uncorrected.read(Tables(there.layout))
     known = [run for run in ledger if run[1] is not None]
     wanted = [row for rows in files for row in rows if row[0] <= until and not lies_in(row[0], known)]
     assert sorted(zip(found.arrived.tolist(), found.event_time.tolist(), strict=True)) == sorted(wanted)
@@ -100,7 +103,7 @@ def test_a_ledger_of_many_gaps_is_read(there):
     there.late(*((arrived, 0) for arrived in range(0, 20 * many, 5_005)))
     there._add("correction_runs", [{"arrived_from": 20 * n, "arrived_to": 20 * n + 10} for n in range(many)])
     there.commit(20 * many)
-    found = Uncorrected.read(there.layout)
+    found = Uncorrected.read(Tables(there.layout))
     wanted = [arrived for arrived in range(0, 20 * many, 5_005) if arrived % 20 == 0 or arrived % 20 > 10]
     assert sorted(found.arrived.tolist()) == wanted
 
@@ -111,8 +114,8 @@ def there(tmp_path: Path) -> LateTables:
 
 
 def test_before_anything_is_committed_nothing_is_known(tmp_path, there):
-    assert Uncorrected.read(there.layout) is None
-    assert Uncorrected.read(Layout(tmp_path / "never")) is None
+    assert Uncorrected.read(Tables(there.layout)) is None
+    assert Uncorrected.read(Tables(Layout(tmp_path / "never"))) is None
 
 
 def test_before_the_first_correction_there_is_no_ledger(there):
@@ -120,7 +123,7 @@ def test_before_the_first_correction_there_is_no_ledger(there):
     there.commit(10)
     for file in sorted(there.layout.table("correction_runs").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
-    assert len(Uncorrected.read(there.layout)) == 1
+    assert len(Uncorrected.read(Tables(there.layout))) == 1
 
 
 def test_only_files_with_uncorrected_rows_are_read(there):
@@ -136,7 +139,7 @@ def test_only_files_with_uncorrected_rows_are_read(there):
     for file in there.layout.table("late").glob("*.parquet"):
         if pq.read_table(file).num_rows != 1 or in_ms(pq.read_table(file))["arrived"][0].as_py() != 70:
             file.unlink()
-    assert Uncorrected.read(there.layout).arrived.tolist() == [70]
+    assert Uncorrected.read(Tables(there.layout)).arrived.tolist() == [70]
 
 
 @pytest.mark.parametrize(
@@ -171,4 +174,4 @@ def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path
     there.late((20, 0), (30, 0))
     there.commit(30)
     correct(query, tmp_path, span)
-    assert Uncorrected.read(there.layout).arrived.tolist() == left
+    assert Uncorrected.read(Tables(there.layout)).arrived.tolist() == left

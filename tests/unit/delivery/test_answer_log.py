@@ -22,7 +22,6 @@ from tailrace.ground.errors import Refused, Unfit
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
-from tailrace.storage import table_columns
 from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
 from tailrace.storage.restore import restore
@@ -31,6 +30,7 @@ from tailrace.storage.table_files import resolve_file
 from tailrace.storage.tables import Tables
 from tailrace.stream.source_opening import open_feeds
 from tailrace.stream.upstream_answers import require_no_cycle
+from tailrace.tables.stream import UPSTREAM
 
 EVENTS = [(START + 60_000 * n, START + 60_000 * n + 10, n, "a", n) for n in range(8)]
 
@@ -63,7 +63,7 @@ def test_its_columns_are_those_of_the_reference(tmp_path, begun):
     log = log_of(tmp_path)
     log.refresh()
     answers = build(begun[0]).answer.names
-    assert Tables(log.reader).schema("upstream").names == [*answers, *table_columns.UPSTREAM]
+    assert Tables(log.reader).schema("upstream").names == [*answers, *UPSTREAM.columns]
 
 
 def minutes(low: int, high: int, value: int = 1) -> list[tuple]:

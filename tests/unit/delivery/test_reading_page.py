@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from current_tables import Desk
-from tailrace.ground.times import in_ms
 from tailrace.storage.results import read_answers
+from tailrace.tables.every import in_ms
 
 PAGE = Path(__file__).parents[3] / "docs" / "reading-current.md"
 NAMES = ["window_end", "value"]

@@ -38,6 +38,7 @@ from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
+from tailrace.storage.tables import Tables
 
 MINUTES, SIZE_MS, SLIDE_MS = 6, 10_000, 500
 START_MS = NOW - MINUTES * 60_000
@@ -120,7 +121,7 @@ def test_the_stream_begins_with_the_newest_interval_of_corrections_that_is_over(
 @pytest.mark.needs("long")
 def test_the_pages_have_a_measured_promise_late_payments_and_no_gap(streamed):
     view, _ = streamed
-    assert PromiseState.read(view.layout).state in ("kept", "broken")
+    assert PromiseState.read(view.tables).state in ("kept", "broken")
     shown = promise.read(view, PromiseRequest())
     assert [each.answer for each in shown.answers] == ["revenue", "payments"]
     assert all(len(each.series.start) >= MINUTES - 1 for each in shown.answers)
@@ -137,7 +138,7 @@ def test_the_promise_of_the_largest_payments_is_broken_until_the_wait_is_what_a_
     assert report.next_interval.k_ms > 5 * report.determination.promise_ms, "a wait that keeps it with a margin"
     waiting = view.query.policy.waiting(report.next_interval.k_ms)
     mended = view.query.model_copy(update={"disorder": view.query.disorder.model_copy(update={"policy": waiting})})
-    assert PromiseState.read(run_and_correct(mended, tmp_path / "mended")).state == "kept"
+    assert PromiseState.read(Tables(run_and_correct(mended, tmp_path / "mended"))).state == "kept"
 
 
 def test_a_comma_for_a_point_is_in_quarantine_with_the_line_that_would_take_it(streamed):

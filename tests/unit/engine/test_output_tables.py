@@ -18,6 +18,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.facts import Fact
 from tailrace.kind.step import Step
+from tailrace.tables.stream import CLASSES
 from tailrace.windows.sliding import Sliding
 
 HEAD = BatchHeader(8, ())
@@ -145,7 +146,8 @@ def pending(committed: int | None) -> TickBuffer:
 def metrics(
     arrived=(), accepted=0, answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD
 ) -> dict:
-    measured = output_tables.task_counts(MODEL, list(arrived), accepted, step_of(answers, late), frontier)
+    measured = dict.fromkeys(("ticks", "repeats", "filtered", *CLASSES), 0)
+    measured |= output_tables.task_counts(MODEL, list(arrived), accepted, step_of(answers, late), frontier)
     measured |= output_tables.clock_columns(clock, TotalCoverage(3, 1), pending(committed))
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row

@@ -15,6 +15,7 @@ from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.wire import Batches
+from tailrace.tables.stream import METRICS
 
 
 def segment(tick_ms: int, *arrival: int) -> Batches:
@@ -34,7 +35,7 @@ def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left,
     assert buffer.reached == [left, None]
     buffer, _ = buffer.append([(1, segment(tick_ms, 777))])
     assert buffer.reached == [left, right]
-    measured = output_tables.clock_columns(StreamClock(), TotalCoverage(), buffer)
+    measured = dict.fromkeys(METRICS.columns) | output_tables.clock_columns(StreamClock(), TotalCoverage(), buffer)
     (row,) = output_tables.metrics(BatchHeader(0, ()), 0, measured).to_pylist()
     assert row["reached"] == [left, right]
     assert row["committed"] == right

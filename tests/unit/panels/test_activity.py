@@ -14,8 +14,8 @@ from tailrace.panels.arrival_range import TimesRequest
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import State, Status, wall_ms
-from tailrace.storage.table_schemas import ACTIVITY
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import ACTIVITY
 
 NOW = 1_700_000_000_000
 MINUTE_MS = 60_000
@@ -24,7 +24,7 @@ MINUTE_MS = 60_000
 def observation(minute: float, **values: Any) -> dict[str, Any]:
     """An observation of a driver that began at 0, reads 10 rows a second, and keeps pace 3 s behind."""
     made_at = NOW + round(minute * MINUTE_MS)
-    row = dict.fromkeys(ACTIVITY.names) | {"made_at": made_at, "started_at": NOW, "state": "streaming"}
+    row = dict.fromkeys(ACTIVITY.columns) | {"made_at": made_at, "started_at": NOW, "state": "streaming"}
     row |= {"rows": round(600 * minute), "rows_left": 4, "committed": made_at - 3_000}
     row |= {"cpu_ms": round(30_000 * minute), "memory": 1 << 30, "batch_ms": 250}
     return row | values

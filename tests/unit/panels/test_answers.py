@@ -314,10 +314,9 @@ def test_a_place_a_range_and_a_key_that_are_none_are_refused(windows):
 
 def test_no_table_and_an_empty_one_say_so(tmp_path):
     query = MAKERS["windows"](tmp_path)
-    view = view_of(query, tmp_path / "wh")
-    assert ask(view).note == "There are no answers yet: the stream has not begun."
+    assert ask(view_of(query, tmp_path / "wh")).note == "There are no answers yet: the stream has not begun."
     Driver(query, tmp_path / "wh").begin()
-    shown = ask(view)
+    shown = ask(view_of(query, tmp_path / "wh"))
     assert (shown.note, shown.rows, shown.next) == ("There are no answers yet.", [], None)
 
 

@@ -18,6 +18,7 @@ from tailrace.panels import ledger
 from tailrace.panels.ledger import PANEL
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
+from tailrace.storage.tables import Tables
 from warehouse import EPOCH, even, make_query, make_stream, write_files
 
 TUPLES = make_stream(6000, seed=3)
@@ -66,7 +67,7 @@ def test_runs_are_the_rows_of_the_tables_newest_first(corrected):
 
 def test_gaps_are_the_arrival_that_no_correction_covers_with_their_late_tuples(corrected):
     answer = shown(PANEL, corrected)
-    committed = committed_until(corrected.layout)
+    committed = committed_until(Tables(corrected.layout))
     assert answer["committed"] == committed
     bounds = [(None, FROM), (TO, LATER[0]), (LATER[1], committed)]
     assert [(gap["from"], gap["to"]) for gap in answer["gaps"]] == bounds

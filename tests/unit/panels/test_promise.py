@@ -43,7 +43,7 @@ def _small(directory, disorder: dict[str, Any], corrects: bool = True, **declare
 
 
 def test_the_state_is_the_one_that_the_newest_buckets_give(stream, answer):
-    state = PromiseState.read(stream.view.layout)
+    state = PromiseState.read(stream.view.tables)
     assert (answer.state, answer.detail) == (state.state, state.detail)
     assert answer.state in ("kept", "broken")
 

@@ -248,7 +248,7 @@ def test_the_last_hour_counts_while_every_record_is_rejected(tmp_path):
     rows = [{"arrival_time": EPOCH + 3 * DAY + n, "value": float("nan")} for n in range(5)]
     write(tmp_path, [*rows, {"arrival_time": None}], "b.parquet")
     view = run(tmp_path)
-    assert committed_until(view.layout) < EPOCH + DAY
+    assert committed_until(view.tables) < EPOCH + DAY
     shown = ask(view)
     assert (shown.total, shown.last_hour, sum(shown.series.records), shown.without_arrival) == (6, 5, 5, 1)
     assert shown.note == "1 record without a readable arrival time: no hour and no chart counts them."

@@ -28,7 +28,7 @@ def without(stream: PanelStream, directory: Path, column: str) -> QueryView:
     shutil.copytree(stream.view.layout.home, layout.home)
     view = QueryView(layout, None)
     view.__dict__["query"] = stream.query
-    rows = view.tables.open("late").to_pyarrow_table().drop_columns([column])
+    rows = stream.view.tables.open("late").to_pyarrow_table().drop_columns([column])
     shutil.rmtree(layout.table("late"))
     write_deltalake(str(layout.table("late")), rows)
     return view

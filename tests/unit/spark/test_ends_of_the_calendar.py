@@ -22,6 +22,7 @@ from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.progress import read_progress
 from tailrace.storage.results import read_answers
+from tailrace.storage.tables import Tables
 from tailrace.terminal.answers import write_answers
 from warehouse import make_query, write_files
 
@@ -48,7 +49,7 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) 
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
     played = Driver(query, directory / "wh", now=LATEST_MS)  # no arrival may be later than this
     played.run()
-    format_time(read_progress(played.layout).frontier)  # K may be longer than the time since the year 1
+    format_time(read_progress(Tables(played.layout)).frontier)  # K may be longer than the time since the year 1
     played.run(flush=True)
     return played
 
@@ -86,7 +87,7 @@ def assert_accepted_are_answered(directory: Path, tuples: list[Tuple], source: s
     rejects = played.tables.read("quarantine").to_pylist()
     assert 0 < len(rejects) == len(tuples) - len(accepted)
     query, warehouse = played.query, directory / "wh"
-    progress = read_progress(played.layout)
+    progress = read_progress(Tables(played.layout))
     assert EARLIEST_MS <= progress.frontier <= LATEST_MS
     assert EARLIEST_MS <= progress.until <= LATEST_MS
     late = played.tables.read("late")

@@ -31,7 +31,8 @@ from tailrace.query.disorder_section import Disorder
 from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, make_query, make_stream

@@ -127,7 +127,7 @@ def test_a_backup_between_any_two_writes_is_whole_and_can_be_gone_on_with(tmp_pa
         shutil.rmtree(tmp_path / "restored", ignore_errors=True)
         restore(tmp_path / "backups" / str(number), tmp_path / "restored")
         restored = Layout.for_query(tmp_path / "restored", "readings")
-        assert checkpoint.readable(restored, driver.query)
+        assert checkpoint.readable(Tables(restored), driver.query)
         with pytest.raises(Damaged, match=r"state of the clock is lost\n.*tailrace rebuild"):
             checkpoint.resumable(restored, driver.query)
     chosen = {name: number for number, name in taken.items() if name in in_a_batch}  # the last of each

@@ -23,6 +23,7 @@ from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT, CheckpointManifest
 from tailrace.storage.results import read_answers
+from tailrace.storage.tables import Tables
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
@@ -38,7 +39,7 @@ READERS = {
     "backup": lambda query, warehouse: back_up(Layout.for_query(warehouse, query.name), warehouse / "backup"),
     "rescale": lambda query, warehouse: request_tasks(Layout.for_query(warehouse, query.name), query, 3),
     "deploy": lambda query, warehouse: Layout.for_query(warehouse, query.name).require_deployable(query, None),
-    "readable": lambda query, warehouse: checkpoint.readable(Layout.for_query(warehouse, query.name), query),
+    "readable": lambda query, warehouse: checkpoint.readable(Tables(Layout.for_query(warehouse, query.name)), query),
     "resumable": lambda query, warehouse: checkpoint.resumable(Layout.for_query(warehouse, query.name), query),
     "results by name": lambda query, warehouse: read_current(Layout.for_query(warehouse, query.name), AnswerRange()),
     "quality by name": lambda query, warehouse: quality_named(query.name, warehouse),

@@ -20,11 +20,12 @@ from tailrace.sources import history
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas, stream_tables
+from tailrace.storage.table_schemas import schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import record_written
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import make_query
 
 HISTORIES = ["history_left", "history_right"]

@@ -27,8 +27,9 @@ from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 from warehouse import make_query, make_stream, propose, rows_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 200))

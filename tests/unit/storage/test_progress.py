@@ -15,9 +15,9 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until, read_progress
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.stream import CLASSES
 from warehouse import make_query
 
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))
@@ -44,45 +44,45 @@ def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, 
 
 
 def test_a_query_that_never_ran_has_committed_nothing(tmp_path: Path) -> None:
-    assert read_progress(Layout(tmp_path / "query")) is None
-    assert committed_until(Layout(tmp_path / "query")) is None
+    assert read_progress(Tables(Layout(tmp_path / "query"))) is None
+    assert committed_until(Tables(Layout(tmp_path / "query"))) is None
 
 
 def test_a_driver_killed_while_it_created_the_table_has_committed_nothing(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "query")
     (layout.table("metrics") / "_delta_log").mkdir(parents=True)
-    assert read_progress(layout) is None
+    assert read_progress(Tables(layout)) is None
 
 
 def test_before_the_first_batch_nothing_is_committed(tables: Tables) -> None:
-    assert read_progress(tables.layout) == Progress(0, EARLIEST_MS, False)
-    assert committed_until(tables.layout) is None
+    assert read_progress(tables) == Progress(0, EARLIEST_MS, False)
+    assert committed_until(tables) is None
 
 
 def test_before_a_tick_is_complete_nothing_is_committed(tables: Tables) -> None:
     commit(tables, 0, None, None)
-    assert read_progress(tables.layout) == Progress(0, EARLIEST_MS, False, None, None, (None, None), 9_050)
-    assert committed_until(tables.layout) is None
+    assert read_progress(tables) == Progress(0, EARLIEST_MS, False, None, None, (None, None), 9_050)
+    assert committed_until(tables) is None
 
 
 def test_progress_is_that_of_the_last_batch(tables: Tables) -> None:
     for batch in range(12):  # more than ten, so that batch numbers are not compared as text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
-        assert read_progress(tables.layout) == Progress(
+        assert read_progress(tables) == Progress(
             9_000 + batch, 8_000 + batch, False, 900 + batch // 10, 899 + batch // 10, (9_000 + batch, None), 9_050
         )
-        assert committed_until(tables.layout) == 9_000 + batch
+        assert committed_until(tables) == 9_000 + batch
 
 
 def test_the_end_of_the_stream_is_part_of_the_progress(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
-    assert read_progress(tables.layout) == Progress(9_100, 12_000, True, 910, 909, (9_100, None), 9_050)
+    assert read_progress(tables) == Progress(9_100, 12_000, True, 910, 909, (9_100, None), 9_050)
 
 
 def test_a_heartbeat_before_the_first_tuple_commits_its_time(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
-    assert read_progress(tables.layout) == Progress(9_000, EARLIEST_MS, False, 900, 899, (9_000, None), 9_050)
+    assert read_progress(tables) == Progress(9_000, EARLIEST_MS, False, 900, 899, (9_000, None), 9_050)
 
 
 def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
@@ -90,9 +90,9 @@ def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
     commit(tables, 3, 9_003, 8_003)
-    assert read_progress(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
+    assert read_progress(tables) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
-    assert read_progress(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
+    assert read_progress(tables) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
 
 
 def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
@@ -100,4 +100,4 @@ def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
     (old,) = tables.layout.table("metrics").glob("*.parquet")
     commit(tables, 1, 9_001, 8_001)
     old.unlink()
-    assert read_progress(tables.layout) == Progress(9_001, 8_001, False, 900, 899, (9_001, None), 9_050)
+    assert read_progress(tables) == Progress(9_001, 8_001, False, 900, 899, (9_001, None), 9_050)

@@ -15,10 +15,13 @@ from tailrace.correction.quality import Promise, measure, put_quality, read_qual
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.times import TIME, with_times
 from tailrace.storage import results
+from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import STREAM_TABLES
 from tailrace.terminal.answers import write_answers
 
 JOIN = Join(reach=10, tick=10)
@@ -57,14 +60,14 @@ def metrics(desk: MemoryPairTables) -> pa.Table:
 
 def correct(desk: MemoryPairTables, tables: Tables) -> None:
     rows = desk.revise(desk.kind.answers.closed(CorrectionRange().bounds, desk.end), desk.end, "all")
-    add(tables, desk, "corrections", rows)
+    add(tables, desk, "corrections", rows.drop_columns(["corrected"]))
 
 
 def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_back(
     tmp_path, desk, tables, monkeypatch, capsys
 ):
     monkeypatch.setattr(results, "kind_of_stream", lambda query, layout, manifest: desk.kind)
-    monkeypatch.setattr(results, "require_begun", lambda layout, query: None)
+    monkeypatch.setattr(results, "require_begun", lambda tables, query: None)
     query = SimpleNamespace(name="pairs", streams={}, key_names=())
     answers, columns = read_answers(query, tmp_path, streamed=False)
     assert columns == COLUMNS
@@ -112,6 +115,16 @@ def test_a_pair_is_read_by_its_later_time_whichever_side_that_is_on(desk, tables
     assert (read(308, 309), read(408, 409), read(299, 300), read(309, 399)) == (["x"], ["y"], ["x"], [])
 
 
+def test_the_versions_of_a_pair_have_times_up_to_two_reaches_away(desk, tables):
+    row = desk.results.slice(0, 1).to_pylist()[0] | {"right_id": "x"}
+    rows = [row | {"left_time": time, "right_time": time} for time in (300, 300 + 2 * JOIN.reach)]
+    add(tables, desk, "results", pa.Table.from_pylist(rows, desk.results.schema))
+    answers = AnswerTables(tables, desk.kind.answers)
+    pair = pa.Table.from_pylist(rows[:1], desk.results.schema).select(answers.model.identity.columns)
+    for versions in (answers.versions_of(pair), answers.versions(AnswerRange(300, 301))):
+        assert versions["left_time"].to_pylist() == [300, 320]
+
+
 def test_the_late_tuples_are_not_read_where_no_answer_can_lack_one(desk, tables, monkeypatch):
     answers, read = AnswerTables(tables, desk.kind.answers), []
     rows, whole = answers.latest(), Tables.read
@@ -132,7 +145,7 @@ def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, table
     answers = AnswerTables(tables, desk.kind.answers)
     put_quality(query, desk.kind, answers, versions["left_time"].to_numpy(), desk.end)
     monkeypatch.setattr("tailrace.correction.quality.build", lambda query: desk.kind)
-    monkeypatch.setattr("tailrace.correction.quality.require_begun", lambda layout, query: None)
+    monkeypatch.setattr("tailrace.correction.quality.require_begun", lambda tables, query: None)
     rows, _ = read_quality(query, tmp_path)
     assert rows.select(["answers", "missing", "off"]).to_pylist() == [{"answers": 2, "missing": 1, "off": 2}]
 
@@ -150,5 +163,5 @@ def test_a_pair_counts_in_the_stretch_of_its_later_time(desk, tables):
 
 
 def test_the_gap_of_late_tuples_is_told_from_their_event_times(tables):
-    late = Uncorrected.read(tables.layout)
+    late = Uncorrected.read(tables)
     assert (late.event_time.tolist(), late.arrived.tolist(), late.span_ms(1)) == ([5], [1020], 1)

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.ground.times import TIME, in_ms
+from tailrace.ground.times import TIME
 from tailrace.ground.written_files import FILES
 from tailrace.storage import table_snapshot
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_snapshot import TableSnapshot
 from tailrace.storage.tables import Tables, within
+from tailrace.tables.every import in_ms
 
 SCHEMA = pa.schema({"id": pa.string(), "as_of": TIME})
 

@@ -10,23 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake.transaction import AddAction
 
-from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables
+from tailrace.tables.correction import QUALITY
 
 
 def rows(*each: tuple[int, str | None, int]) -> pa.Table:
     """Rows of (bucket_start, answer, off)."""
     names = ("bucket_start", "answer", "off")
-    given = [dict.fromkeys(QUALITY.names) | dict(zip(names, one, strict=True)) for one in each]
-    return with_times(pa.Table.from_pylist(given), QUALITY)
+    return QUALITY.table([dict.fromkeys(QUALITY.columns) | dict(zip(names, one, strict=True)) for one in each])
 
 
 @pytest.fixture
 def tables(tmp_path) -> Tables:
     tables = Tables(Layout.for_query(tmp_path, "readings"))
-    tables.create({"quality": QUALITY}, ["quality"])
+    tables.create({"quality": QUALITY.schema()}, ["quality"])
     return tables
 
 

@@ -9,21 +9,20 @@ import pyarrow as pa
 import pytest
 
 from harness import make_pipeline
-from kind_samples import SAMPLES, kind_of
 from oracle import Settings
-from tailrace.ground.times import TIME, TIMES, in_ms, with_times
+from tailrace.ground.times import TIME, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import PROPOSALS, history_schemas, schemas
+from tailrace.storage.table_schemas import history_schemas
 from tailrace.storage.tables import Tables
-from toy_join import ToyJoin
+from tailrace.tables.every import in_ms
 
 
-@pytest.mark.parametrize("kind", [ToyJoin(5), *map(kind_of, ("sum", "topk"))], ids=["pairs", "sum", "topk"])
-def test_all_times_of_tables_are_known(kind):
-    assert {"sum", "topk"} <= SAMPLES.keys()
-    for schema in (*schemas(kind).values(), PROPOSALS):
-        assert {field.name for field in schema if field.type == TIME} <= TIMES
+def test_rows_and_their_table_have_the_same_columns():
+    schema = pa.schema([("as_of", TIME), ("late", pa.int64())])
+    for rows, differing in (({"as_of": [1]}, "late"), ({"as_of": [1], "late": [2], "early": [3]}, "early")):
+        with pytest.raises(ValueError, match=differing):
+            with_times(pa.table(rows), schema)
 
 
 def test_a_carried_timestamp_stays_one(tmp_path):

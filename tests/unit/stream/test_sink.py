@@ -22,13 +22,13 @@ from tailrace.kinds import build
 from tailrace.sources.kafka_servers import Servers
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_columns import CLASSES
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.written_batches import read_written
 from tailrace.stream.failures import Failure
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
+from tailrace.tables.stream import CLASSES, STREAM_TABLES
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))

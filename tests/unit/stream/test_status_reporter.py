@@ -20,11 +20,11 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
+from tailrace.tables.stream import CLASSES
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.emd_join.planning import filters_of, method_of
-from tailrace.panels.absent_tables import read_or_empty
 from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
@@ -23,10 +22,9 @@ from tailrace.panels.stamped_facts import StampedFact, plans_from
 from tailrace.partition.by_span import FARTHEST_SPAN
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.storage.tables import within
+from tailrace.tables.stream import METRICS
 
-_INT, _REAL = pa.int64(), pa.float64()
-_COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "answers": _INT, "load": _REAL}
-_COLUMNS |= {"counts": pa.map_(pa.string(), _INT)}
+_COLUMNS = ("batch", "task", "committed", "answers", "load", "counts")
 _COUNTS = ("candidates", "exact", "queries")
 
 
@@ -90,10 +88,10 @@ def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
         query = query.fixed_by(manifest.structure)
     assert isinstance(query, EmdJoinQuery)
     ends = request.ends(view.tables)
-    pieces, rows = Pieces(), pa.schema(_COLUMNS.items()).empty_table()
+    pieces, rows = Pieces(), METRICS.empty(_COLUMNS)
     no_plans = plans, plans_total = list[StampedFact](), 0
     if ends is not None:
-        rows = read_or_empty(view.tables, "metrics", _COLUMNS, within("committed", *ends))
+        rows = view.tables.read_or_empty(METRICS, _COLUMNS, within("committed", *ends))
         plans, plans_total = pieces.read("boundaries", lambda: plans_from(view.tables, *ends, POINTS), no_plans)
     names = filters_of(query.emd_join)
     counts = _sums(rows["counts"], [*names, *_COUNTS])

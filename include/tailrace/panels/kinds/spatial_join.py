@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.ground.columns import Floats
-from tailrace.ground.times import in_ms
 from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
@@ -138,8 +137,7 @@ def _parts(tables: Tables, ends: tuple[int, int] | None) -> Iterator[pa.Table]:
     if ends is None:
         return
     columns = ["batch", "task", "committed", "loads"]
-    for part in tables.batches("metrics", columns, within("committed", *ends), _AT_ONCE):
-        yield in_ms(pa.Table.from_batches([part]))
+    yield from tables.batches("metrics", columns, within("committed", *ends), _AT_ONCE)
 
 
 def _by_cell(loads: pa.ChunkedArray, grid: Grid) -> Floats:

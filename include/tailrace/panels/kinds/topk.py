@@ -110,7 +110,7 @@ def read(view: QueryView, request: KindRequest) -> TopKAnswer:
 
 def _newest_since(view: QueryView, part: AnswerRange, slide_ms: int, limit: int) -> int | None:
     """Return the time after which the newest rankings end; None without any."""
-    progress = read_progress(view.layout, view.tables)
+    progress = read_progress(view.tables)
     if progress is None or not view.tables.has("results"):
         return None
     model, schema, is_first = view.kind.answers, view.tables.schema("results"), ds.field("rank") == 1
