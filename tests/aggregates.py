@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.planning import single
+from tailrace.functions.function import Values
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.panes import KeyedRows
 from tailrace.windows.windows import Windows

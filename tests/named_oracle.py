@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tailrace.functions.registry import FUNCTIONS
+
 
 class Values(NamedTuple):
     """The values of a tuple, and what orders it among others."""
@@ -46,8 +48,39 @@ CONDITIONS: dict[str, Callable[[Values], bool]] = {
 """Expressions of Spark SQL, and when they hold: null is no."""
 
 
-LISTS = ("collect_list", "collect_set")
-JOINT = ("corr", "covar_samp", "covar_pop")
+LISTS = tuple(name for name, each in FUNCTIONS.items() if "limit" in each.parameters)
+JOINT = tuple(name for name, each in FUNCTIONS.items() if "other" in each.columns)
+
+SPARK = {
+    "sum": "try_sum({0})",
+    "count": "count({0})",
+    "avg": "cast(try_sum({0}) as double) / nullif(count({0}), 0)",  # Spark rounds the mean of decimals to a decimal
+    "min": "min({0})",
+    "max": "max({0})",
+    "median": "percentile({0}, 0.5)",
+    "quantile": "percentile({0}, 0.9)",
+    "stddev": "stddev_samp({0})",
+    "stddev_pop": "stddev_pop({0})",
+    "var": "var_samp({0})",
+    "var_pop": "var_pop({0})",
+    "quantile_disc": "array_sort(collect_list({0}))[cast(ceil(count({0}) * 0.9BD) as int) - 1]",
+    "collect_list": "transform(array_sort(collect_list(if({0} is null, null, struct(place, {0})))), each -> each.{0})",
+    "collect_set": "array_sort(collect_set({0}))",
+    "count_distinct": "count(distinct {0})",
+    "first": "min_by({0}, place) filter (where {0} is not null)",
+    "last": "max_by({0}, place) filter (where {0} is not null)",
+    "any_value": "min_by({0}, place) filter (where {0} is not null)",
+    "min_by": "min_by(place, struct({0}, place)) filter (where {0} is not null)",
+    "max_by": "max_by({0}, place)",
+    "sum_distinct": "try_sum(distinct {0})",
+    "avg_distinct": "cast(try_sum(distinct {0}) as double) / nullif(count(distinct {0}), 0)",
+    "corr": "corr({0}, place)",
+    "covar_samp": "covar_samp({0}, place)",
+    "covar_pop": "covar_pop({0}, place)",
+    "bool_and": "bool_and({0})",
+    "bool_or": "bool_or({0})",
+}
+"""Spark SQL's expressions of the same values, by `place`, which orders the tuples; a quantile's share is 0.9."""
 
 
 def answer(

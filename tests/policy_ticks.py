@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
+from tailrace.functions.function import Values
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
 

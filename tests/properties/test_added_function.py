@@ -23,12 +23,12 @@ from memory_tables import MemoryTables
 from oracle import Truth, batch, latest, stream
 from oracle_assertions import assert_close, assert_streamed
 from streams import cuts, disordered
-from tailrace.aggregate.accumulators import Count, Extreme
-from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
-from tailrace.aggregate.functions import FUNCTIONS, Function
 from tailrace.aggregate.section import AggregateSection
 from tailrace.calibration.measure import measure
-from tailrace.sql import functions as sql_functions
+from tailrace.functions.accumulators import Count, Extreme
+from tailrace.functions.function import BoundFunction, Values
+from tailrace.functions.registry import FUNCTIONS, Function
+from tailrace.sql.call_forms import FORMS, forms_of
 from tailrace.sql.translate import translate
 from tailrace.sql.write import write
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
@@ -47,9 +47,12 @@ def bind_range(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     return BoundFunction(pa.float64(), (count, least, greatest), finish)
 
 
+RANGE = Function("range", bind_range, "double: the greatest value less the least")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
-    """The function in the registry, its form in SQL, and its value in the oracle."""
+    """The function in the registry, its calls in SQL, and its value in the oracle."""
     of_others = oracle.aggregate
 
     def aggregate(function: str, values, q: float | None = None) -> Truth:
@@ -58,10 +61,9 @@ def registered() -> Iterator[None]:
         return Truth(max(values) - min(values), len(values), sum(abs(value) for value in values))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(FUNCTIONS, "range", Function("range"))
-        patch.setitem(BINDINGS, "range", bind_range)
-        patch.setitem(sql_functions.OF_COLUMN, "range", "range")
-        patch.setattr(sql_functions, "_NAMES", (*sql_functions.OF_COLUMN, *sql_functions._NAMES))
+        patch.setitem(FUNCTIONS, RANGE.name, RANGE)
+        for key, form in forms_of(RANGE).items():
+            patch.setitem(FORMS, key, form)
         patch.setattr(oracle, "aggregate", aggregate)
         yield
 

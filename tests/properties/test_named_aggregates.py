@@ -29,26 +29,12 @@ from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 
 SOME = drawn(100)
 
-NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop", "sum_distinct", "avg_distinct", *JOINT]
-ANY = [
-    "count",
-    "min",
-    "max",
-    "count_distinct",
-    "first",
-    "last",
-    "any_value",
-    "min_by",
-    "max_by",
-    "quantile_disc",
-    *LISTS,
-]
-BOOLEANS = ["bool_and", "bool_or"]
-AMENDED = ["sum", "count", "min", "max", *BOOLEANS]
+AMENDED = [name for name, each in FUNCTIONS.items() if each.amended_as is not None]
 NUMERIC = ["money", "large", "count", "speed"]
 
 Section = dict[str, Any]
@@ -124,8 +110,8 @@ days = st.sampled_from([date(2000, 2, 29), date(1969, 12, 31), date(2024, 1, 1),
 def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, Section]:
     named: dict[str, Section] = {}
     for place in range(draw(st.integers(1, 5))):
-        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY, *BOOLEANS]))
-        columns = NUMERIC if function in (*NUMBERS, "quantile") else ["is_paid"] if function in BOOLEANS else [*TYPES]
+        function = draw(st.sampled_from(functions or [*FUNCTIONS]))
+        columns = {"numbers": NUMERIC, "booleans": ["is_paid"], "any": [*TYPES]}[FUNCTIONS[function].takes]
         section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
         if function in ("min_by", "max_by"):
             section["by"] = draw(st.sampled_from([*TYPES]))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tailrace.aggregate import simulation
-from tailrace.aggregate.population import Population
 from tailrace.aggregate.simulation import (
     ANSWERS,
     DISTRIBUTIONS,
@@ -18,6 +17,7 @@ from tailrace.aggregate.simulation import (
     simulate,
 )
 from tailrace.aggregate.simulation import threshold_of as threshold
+from tailrace.functions.population import Population
 
 pytestmark = pytest.mark.xdist_group("promises")
 

@@ -10,10 +10,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate.bindings import takes
-from tailrace.aggregate.functions import FUNCTIONS
+from named_oracle import JOINT, SPARK
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
@@ -47,35 +47,6 @@ TYPES = {
     "day": pa.date32(),
     "flag": pa.bool_(),
 }
-NAMES = {
-    "sum": "try_sum({0})",
-    "count": "count({0})",
-    "avg": "cast(try_sum({0}) as double) / nullif(count({0}), 0)",  # Spark rounds the mean of decimals to a decimal
-    "min": "min({0})",
-    "max": "max({0})",
-    "median": "percentile({0}, 0.5)",
-    "quantile": "percentile({0}, 0.9)",
-    "stddev": "stddev_samp({0})",
-    "stddev_pop": "stddev_pop({0})",
-    "var": "var_samp({0})",
-    "var_pop": "var_pop({0})",
-    "quantile_disc": "array_sort(collect_list({0}))[cast(ceil(count({0}) * 0.9BD) as int) - 1]",
-    "collect_list": "transform(array_sort(collect_list(if({0} is null, null, struct(place, {0})))), each -> each.{0})",
-    "collect_set": "array_sort(collect_set({0}))",
-    "count_distinct": "count(distinct {0})",
-    "first": "min_by({0}, place) filter (where {0} is not null)",
-    "last": "max_by({0}, place) filter (where {0} is not null)",
-    "any_value": "min_by({0}, place) filter (where {0} is not null)",
-    "min_by": "min_by(place, struct({0}, place)) filter (where {0} is not null)",
-    "max_by": "max_by({0}, place)",
-    "sum_distinct": "try_sum(distinct {0})",
-    "avg_distinct": "cast(try_sum(distinct {0}) as double) / nullif(count(distinct {0}), 0)",
-    "corr": "corr({0}, place)",
-    "covar_samp": "covar_samp({0}, place)",
-    "covar_pop": "covar_pop({0}, place)",
-    "bool_and": "bool_and({0})",
-    "bool_or": "bool_or({0})",
-}
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -83,7 +54,7 @@ def pairs() -> list[tuple[str, str]]:
     return [
         (function, column)
         for function, (column, dtype) in itertools.product(FUNCTIONS, TYPES.items())
-        if takes(function, dtype)
+        if FUNCTIONS[function].accepts(dtype)
     ]
 
 
@@ -102,7 +73,7 @@ def ours(content: pa.Table) -> dict[str, dict]:
         | ({"q": 0.9} if function.startswith("quantile") else {})
         | ({"limit": 9} if function.startswith("collect") else {})
         | ({"by": "place"} if function == "max_by" else {})
-        | ({"other": "place"} if function in ("corr", "covar_samp", "covar_pop") else {})
+        | ({"other": "place"} if function in JOINT else {})
         | ({"column": "place", "by": column} if function == "min_by" else {})
         for function, column in pairs()
     }
@@ -122,7 +93,7 @@ def test_each_function_is_spark_sqls_over_edge_values(spark):
     content = tuples()
     found, schema = ours(content)
     frame = spark.createDataFrame(content)
-    wanted = [f"{NAMES[function].format(column)} as {function}_{column}" for function, column in pairs()]
+    wanted = [f"{SPARK[function].format(column)} as {function}_{column}" for function, column in pairs()]
     frame.createOrReplaceTempView("edges")
     spark.conf.set("spark.sql.ansi.enabled", "false")  # a correlation is null where a column does not vary
     expected = spark.sql(f"select key, {', '.join(wanted)} from edges group by key").toArrow()

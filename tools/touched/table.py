@@ -35,7 +35,7 @@ TABLE = (
             *rooms(
                 "kernels/*", "windows/*", "partition/*", "disorder/*", "answers/*", "operators/*", "kind/*", "kinds.py"
             ),
-            *rooms("aggregate/*", "topk/*", "emd_join/*", "spatial_join/*", "engine/*"),
+            *rooms("functions/*", "aggregate/*", "topk/*", "emd_join/*", "spatial_join/*", "engine/*"),
         ),
         ("tests/contract/*",),
         "hold what every kind keeps",
@@ -43,7 +43,7 @@ TABLE = (
     Row(
         rooms(
             *("kernels/*", "windows/*", "partition/*", "disorder/*", "answers/*", "operators/*", "engine/*"),
-            *("aggregate/*", "topk/*", "correction/*"),
+            *("functions/*", "aggregate/*", "topk/*", "correction/*"),
         ),
         ("tests/properties/*",),
         "draw whole queries, and hold their corrections and promises",

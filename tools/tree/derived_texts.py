@@ -9,6 +9,7 @@ from pathlib import Path
 
 import docs_site.tables
 from tailrace.expressions.documentation import function_table
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.errors import Problem
 from tree.derived import Derived
 from tree.measurements import REPORTS, tables_of, verdict_sentence, verdict_table
@@ -22,6 +23,7 @@ def derived(root: Path) -> list[Derived]:
     """Return every text that follows from code."""
     return [
         Derived("docs/expressions.md", lambda _: function_table(), "functions"),
+        Derived("docs/aggregates.md", lambda _: aggregate_table(), "aggregate functions"),
         Derived("docs/questions.md", lambda _: question_part(root), "questions"),
         Derived("docs/metrics.md", lambda _: gauge_table((root / GAUGES).read_text()), "gauges"),
         Derived("docs/warehouse-tables.md", lambda _: docs_site.tables.overview(), "tables"),
@@ -44,6 +46,17 @@ def stale(root: Path) -> Iterator[Problem]:
 def mend(root: Path) -> list[str]:
     """Write the texts anew; return the files that have changed."""
     return [each.file for each in derived(root) if each.mend(root)]
+
+
+def aggregate_table() -> str:
+    """Return the table of the aggregate functions."""
+    rows = ["| function | takes | gives | in SQL text |", "| --- | --- | --- | --- |"]
+    for name, each in FUNCTIONS.items():
+        beside = [f"`{field}`" for field in (*each.columns, *each.parameters) if field != "column"]
+        takes = ", with ".join([each.takes, *beside]) + ("" if each.needs_column else ", or no column")
+        calls = ", ".join(f"`{call}`" for call in (*each.calls, *each.options.values()))
+        rows.append(f"| `{name}` | {takes} | {each.gives} | {calls} |")
+    return "\n".join(rows)
 
 
 def gauge_table(source: str) -> str:

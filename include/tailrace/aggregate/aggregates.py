@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.aggregate.accumulators import Accumulator, Squares
-from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
-from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.within_expressions import CallPlace
+from tailrace.functions.accumulators import Accumulator, Squares
+from tailrace.functions.function import BoundFunction, Values
+from tailrace.functions.kept import Kept
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints
 from tailrace.windows.panes import Arrays
@@ -29,7 +30,7 @@ class NamedAggregate:
     name : str
         The column of the answers.
     function : str
-        In `functions.FUNCTIONS`.
+        In `registry.FUNCTIONS`.
     values : Values or None
         The values that it aggregates; None where it counts tuples.
     parameters : dict
@@ -55,7 +56,7 @@ class NamedAggregate:
         """The function, bound to its column; None where it counts tuples."""
         if self.values is None:
             return None
-        return BINDINGS[self.function](self.values, self.parameters)
+        return FUNCTIONS[self.function].bind(self.values, self.parameters)
 
     @property
     def squares(self) -> Squares | None:

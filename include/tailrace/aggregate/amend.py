@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
-from tailrace.aggregate.bindings import MOST_DIGITS, Values
-from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.functions.function import Values
+from tailrace.functions.registry import FUNCTIONS
+from tailrace.functions.sums import MOST_DIGITS
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints

@@ -7,13 +7,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from tailrace.aggregate.accumulators import Accumulator
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.promised import PromisedAggregates
 from tailrace.disorder.error_model import SAMPLE, Promises
 from tailrace.expressions.projection import Projection
+from tailrace.functions.accumulators import Accumulator
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.errors import Problem
 from tailrace.ground.number_types import is_number
 

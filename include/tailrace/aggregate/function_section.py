@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.config import JsonDict, JsonValue
 
-from tailrace.aggregate.functions import FUNCTIONS, LIMIT, MOST_VALUES, QUANTILE, SHARE
 from tailrace.aggregate.having import HavingSection
 from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING, VALUE
-from tailrace.ground.fields import Column, Section, field_error
+from tailrace.ground.fields import MOST_IN_LIST, Column, Section, field_error
 
 if TYPE_CHECKING:
     FunctionName = str
 else:  # mypy requires a literal
     FunctionName = Literal[tuple(FUNCTIONS)]
 
-ESTIMATED = ("sum", "count")
-"""The functions whose early answers can be scaled."""
-
-_SECOND = ("by", "other")
-"""The fields of the second column of functions of two."""
+_REQUIRED = dict.fromkeys(name for each in FUNCTIONS.values() for name in (*each.columns, *each.parameters))
+"""The fields that some functions need."""
+_OPTIONS = dict.fromkeys(name for each in FUNCTIONS.values() for name in each.options)
+"""The fields that may be true beside some functions."""
 
 FUNCTION = "aggregate function of each window: sum"
 """The description of the field `function`."""
@@ -35,21 +34,26 @@ def _rule(names: list[str], rest: JsonDict) -> JsonDict:
     return {"if": {"required": ["function"], "properties": {"function": {"enum": [*names]}}}, "then": rest}
 
 
+def _takers(name: str) -> list[str]:
+    """Return the functions that take a field."""
+    return [each.name for each in FUNCTIONS.values() if name in (*each.columns, *each.parameters, *each.options)]
+
+
+def _needs(function: str, name: str) -> bool:
+    """Test whether a function needs a field that it takes."""
+    known = FUNCTIONS[function]
+    return known.needs_column if name == "column" else name in (*known.columns, *known.parameters)
+
+
 def _rules() -> list[JsonValue]:
     """Return the JSON Schema rules about which field goes with which function."""
-    functions = FUNCTIONS.values()
-    of_values = [each.name for each in functions if each.needs_column]
-    column: JsonDict = {"type": ["string", "number", "boolean"]}
-    rules: list[JsonValue] = [_rule(of_values, {"required": ["column"], "properties": {"column": column}})]
-    for name in _SECOND:
-        takes = [each.name for each in functions if name in each.columns]
-        others = [each.name for each in functions if name not in each.columns]
-        rules.append(_rule(takes, {"required": [name], "properties": {name: column}}))
-        rules.append(_rule(others, {"properties": {name: {"type": "null"}}}))
-    for name in dict.fromkeys(name for each in functions for name in each.parameters):
-        takes = [each.name for each in functions if name in each.parameters]
-        others = [each.name for each in functions if name not in each.parameters]
-        rules += [_rule(takes, {"required": [name]}), _rule(others, {"properties": {name: {"type": "null"}}})]
+    rules: list[JsonValue] = []
+    for name in _REQUIRED:
+        given: JsonDict = {"required": [name], "properties": {name: {"type": ["string", "number", "boolean"]}}}
+        others = [each for each in FUNCTIONS if each not in _takers(name)]
+        rules.append(_rule([each for each in FUNCTIONS if _needs(each, name)], given))
+        if others:
+            rules.append(_rule(others, {"properties": {name: {"type": "null"}}}))
     return rules
 
 
@@ -71,8 +75,19 @@ class ValuesSection(Section):
     other: Column | None = Field(
         default=None, description="second column of values, for corr, covar_samp and covar_pop: load"
     )
-    q: SHARE | None = Field(default=None, description=QUANTILE)
-    limit: LIMIT | None = Field(default=None, description=MOST_VALUES)
+    q: float | None = Field(
+        default=None,
+        description="share of the values below the answer, for quantile and quantile_disc: 0.9",
+        gt=0,
+        lt=1,
+        allow_inf_nan=False,
+    )
+    limit: int | None = Field(
+        default=None,
+        description="longest list of collect_list or collect_set; a longer one is null, and counts as overflowed: 100",
+        ge=1,
+        le=MOST_IN_LIST,
+    )
     where: str | None = Field(
         default=None,
         description="Spark SQL condition; only tuples that meet it are aggregated, as by FILTER in SQL: code >= 500",
@@ -118,37 +133,14 @@ class ValuesSection(Section):
                 parse(self.where)
             except ExpressionError as error:
                 raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
-        known = FUNCTIONS[function]
-        if known.needs_column and self.column is None:
-            fault = "has no value" if "column" in self.model_fields_set else "is missing"
-            raise field_error(fault, self._example("column"), "column")
-        for name in _SECOND:
-            self._check_second(name, function)
-        if (self.limit is not None) != ("limit" in known.parameters):
-            if self.limit is None:
-                raise field_error("is missing", self._example("limit"), "limit")
-            raise field_error(f"function {function} takes no limit", "function: collect_list, or no limit", "limit")
-        if self.approximate and function != "count_distinct":
-            fault = f"function {function} is never approximate"
-            raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
-        if self.estimate and function not in ESTIMATED:
-            fault = (
-                f"function {function} is never estimated: its answers do not grow in step with the tuples that arrive"
-            )
-            raise field_error(fault, f"function: {' or '.join(ESTIMATED)}, or no estimate", "estimate")
-        if (self.q is not None) != ("q" in known.parameters):
-            if self.q is None:
-                raise field_error("is missing", self._example("q"), "q")
-            raise field_error(f"function {function} takes no q", "function: quantile, or no q", "q")
-
-    def _check_second(self, name: str, function: str) -> None:
-        takers = [each for each, known in FUNCTIONS.items() if name in known.columns]
-        if function not in takers and getattr(self, name) is not None:
-            raise field_error(
-                f"function {function} takes no {name}", f"function: {', '.join(takers)}; or no {name}", name
-            )
-        if function in takers and getattr(self, name) is None:
-            raise field_error("is missing", self._example(name), name)
+        for name in (*_REQUIRED, *_OPTIONS):
+            is_given, takers = getattr(self, name) not in (None, False), _takers(name)
+            if is_given and function not in takers:
+                remedy = f"function: {' or '.join(takers)}; or no {name}"
+                raise field_error(f"function {function} takes no {name}", remedy, name)
+            if not is_given and _needs(function, name):
+                fault = "has no value" if name in self.model_fields_set else "is missing"
+                raise field_error(fault, self._example(name), name)
 
     @staticmethod
     def _example(name: str) -> str:

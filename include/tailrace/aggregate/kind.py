@@ -13,21 +13,20 @@ import pyarrow as pa
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of, are_amended
-from tailrace.aggregate.bindings import takes
-from tailrace.aggregate.chosen import ORDERED_BY, Chosen
 from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.errors_by_wait import errors_by_wait
 from tailrace.aggregate.estimated_windows import with_coverage, with_open_corrections
 from tailrace.aggregate.estimates import COVERAGE, estimate, interval_types, raw_name, whole
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.kept import KeptInOrder
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import WHERE, NamedError, Projection
+from tailrace.functions.chosen import ORDERED_BY, Chosen
+from tailrace.functions.kept import KeptInOrder
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING, RETRACTED
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
@@ -151,7 +150,7 @@ class Aggregate(KeyedWindows):
         takes_any = ", ".join(name for name, function in FUNCTIONS.items() if function.takes == "any")
         for each in self.aggregates:
             for name, dtype in () if each.values is None else each.values.types.items():
-                if not takes(each.function, dtype):
+                if not FUNCTIONS[each.function].accepts(dtype):
                     source, wanted = self.carried[name], FUNCTIONS[each.function].takes
                     example = f"number: cast({source} as double)" if wanted == "numbers" else f"flag: {source} > 0"
                     fault = f"function {each.function} takes {wanted}, and column {source} is of type {dtype}"

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import SecondColumn, Values
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.session_kind import SessionAggregate
 from tailrace.aggregate.within_expressions import CallPlace
+from tailrace.functions.function import SecondColumn, Values
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import VALUE
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sessions import Sessions
@@ -21,9 +22,6 @@ from tailrace.windows.windows import Windows
 
 if TYPE_CHECKING:
     from tailrace.sql.over_aggregates import ReadExpression
-
-_OF_ANY_TYPE = ("count_distinct",)
-"""Functions that read a column in its own type even without a name: as doubles, large integers would coincide."""
 
 _VALUE, _CONDITION = "value_", "condition_"
 """Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
@@ -48,7 +46,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
     conditions = {} if section.where is None else {field: section.where}
     carried = {_CONDITION + VALUE: field} if conditions else {}
     columns, dtype = column, pa.float64() if column else pa.bool_()
-    if section.function in _OF_ANY_TYPE:
+    if FUNCTIONS[section.function].in_own_type:
         columns, carried, dtype = {}, column | carried, types.of_carried(column)[VALUE]
     values = None
     if column or conditions:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Squares, Total
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import threshold
+from tailrace.functions.accumulators import Accumulator, Count, ExactTotal, Squares, Total
+from tailrace.functions.kept import Kept
+from tailrace.functions.population import Population
+from tailrace.functions.promise import threshold
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.value_column import Floats
 
 _TUPLES = "tuples"

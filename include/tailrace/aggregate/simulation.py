@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.population import Floats, Population
-from tailrace.aggregate.promise import threshold
+from tailrace.functions.population import Floats, Population
+from tailrace.functions.promise import threshold
+from tailrace.functions.registry import FUNCTIONS
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 

@@ -1,9 +1,9 @@
-"""Registry of the policies of slack (allowed lateness); to add one, add a file here and a line below."""
+"""Registry of the policies of slack (allowed lateness); to add one, add a file here and its name to `AnyPolicy`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
@@ -16,19 +16,11 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.quantile.policy import Quantile
 
-POLICIES: tuple[type[SlackPolicy], ...] = (
-    NoSlack,
-    KSlack,
-    MPKSlack,
-    AQKSlack,
-    Hybrid,
-    Quantile,
-    CacheDuration,
-)
-
 AnyPolicy = Annotated[
     NoSlack | KSlack | MPKSlack | AQKSlack | Hybrid | Quantile | CacheDuration, Field(discriminator="policy")
 ]
+POLICIES: tuple[type[SlackPolicy], ...] = get_args(get_args(AnyPolicy)[0])
+
 _adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy, config=ConfigDict(defer_build=True))
 
 

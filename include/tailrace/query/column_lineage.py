@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tailrace.aggregate.function_section import FunctionSection, ValuesSection
 from tailrace.answers.identity import SIDES
 from tailrace.expressions.expression import Expression, parse
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import VALUE
 from tailrace.ground.facts import TABLE
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
@@ -24,7 +25,6 @@ FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WI
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
 """The ways in which a column contributes to another's values; other ways decide which values there are."""
 
-_IN_ORDER = ("first", "last", "any_value", "min_by", "max_by", "collect_list")
 _OF_WINDOWS = ("window_start", "window_end")
 
 
@@ -165,7 +165,7 @@ def _function(function: str, section: ValuesSection, stream: _StreamColumns) -> 
     origins = [origin for name in columns for origin in stream.origins(name, AGGREGATION, text)]
     if section.where is not None:
         origins += stream.in_expression(section.where, FILTER)
-    if function in _IN_ORDER:
+    if FUNCTIONS[function].in_order:
         declared = stream.declared
         for part in (declared.event_time, declared.arrival_time, declared.id):
             origins += stream.origins(part, SORT, text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
-from tailrace.aggregate.promise import threshold_refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
+from tailrace.functions.promise import threshold_refusal
 from tailrace.ground.fields import field_error
 
 _OF = "disorder.of"

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
@@ -22,9 +23,9 @@ from tailrace.query.disorder_section import Disorder
 from tailrace.query.yaml_file import FieldPath
 
 NEAR_WORDS = {
-    **dict.fromkeys(("mean", "average"), "avg"),
-    **{"minimum": "min", "maximum": "max", "total": "sum", "n": "count", "percentile": "quantile"},
-    **{"every": "bool_and", "some": "bool_or", "any": "bool_or", "arg_max": "max_by", "arg_min": "min_by"},
+    **{call.partition("(")[0]: each.name for each in reversed(FUNCTIONS.values()) for call in each.calls},
+    **{"average": "avg", "minimum": "min", "maximum": "max", "total": "sum", "n": "count"},
+    **{"arg_max": "max_by", "arg_min": "min_by"},
     **dict.fromkeys(("jsonl", "ndjson"), "json"),
     **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
 }

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection, gathered
-from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
+from tailrace.functions.promise import refusal
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import VALUE
 from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names

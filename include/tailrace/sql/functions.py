@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from typing import Any
 
 from tailrace.expressions.other_functions import refusal_of
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
+from tailrace.functions.registry import FUNCTIONS
+from tailrace.sql.call_forms import FORMS, LIMIT, CallForm
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import TokenSpan
 
 Section = dict[str, str]
 
-OF_COLUMN = {
-    **{name: name for name in ("sum", "avg", "min", "max", "median", "stddev", "stddev_pop", "var_pop")},
-    **{"first": "first", "last": "last", "mean": "avg", "std": "stddev", "stddev_samp": "stddev"},
-    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last", "any_value": "any_value"},
-    **{"bool_and": "bool_and", "every": "bool_and", "bool_or": "bool_or", "some": "bool_or", "any": "bool_or"},
-}
-"""Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
-OF_TWO = ("corr", "covar_samp", "covar_pop")
-"""Spark SQL's functions of two columns of numbers."""
-DISTINCT = {"sum": "sum_distinct", "avg": "avg_distinct", "mean": "avg_distinct"}
-"""The functions that take DISTINCT, beside count."""
-_WITHIN_GROUP = {"percentile_cont": "quantile", "percentile_disc": "quantile_disc"}
-"""The functions with WITHIN GROUP, and the query's names."""
-LISTS = {"collect_list": "collect_list", "array_agg": "collect_list", "collect_set": "collect_set"}
-"""The functions that answer with a list; the first of each is the one that is written."""
-LIMIT = "100"
-"""The most values of a list, where the text has no limit."""
-ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
-"""The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
-_CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
-_ESTIMATE_CALLS = {query: name for name, query in ESTIMATES.items()}
-_DISTINCT_CALLS = {query: spark for spark, query in reversed(DISTINCT.items())}
-_NAMES = (
-    *OF_COLUMN,
-    *OF_TWO,
-    *LISTS,
-    *_WITHIN_GROUP,
-    "count",
-    "count_if",
-    "percentile",
-    "min_by",
-    "max_by",
-    "approx_count_distinct",
-    *ESTIMATES,
-)
+_BY_TIME = {"min_by": "first", "max_by": "last"}
+"""What the functions of a value by another one are by event time."""
+_DISTINCT = "count(DISTINCT column), sum(DISTINCT column), avg(DISTINCT column) or collect_set(column)"
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
 listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
@@ -58,14 +25,10 @@ grouping grouping_id
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx"), _EXACT),
-    "count_distinct": "count(DISTINCT column)",
-    "sum_distinct": "sum(DISTINCT column)",
-    "avg_distinct": "avg(DISTINCT column)",
-    **dict.fromkeys(("quantile", "quantile_cont"), "percentile(column, 0.9)"),
-    "quantile_disc": "percentile_disc(0.9) WITHIN GROUP (ORDER BY column)",
-    "var": "var_samp(column)",
+    **{name: CallForm(name, each.calls[0]).example for name, each in FUNCTIONS.items() if (name, False) not in FORMS},
+    "quantile_cont": "percentile(column, 0.9)",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
-    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
+    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(name for name, _ in FORMS)}"),
 }
 
 
@@ -87,17 +50,6 @@ class Call:
     def function(self) -> str:
         return self.whole.word(0).lower()
 
-    @property
-    def value(self) -> TokenSpan | None:
-        """The values that it aggregates; None where it counts tuples."""
-        if self.function == "count_if" or not self.arguments:
-            return None
-        is_of_tuples = self.arguments[0].word(0) == "*" or is_number(self.arguments[0])
-        return None if is_of_tuples and not self.is_distinct else self.arguments[0]
-
-
-_ToSection = Callable[[Call, DerivedColumns], Section]
-
 
 def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
     """Return the calls of aggregate functions, with the indexes at which each begins and ends.
@@ -110,7 +62,7 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
     calls, index = [], 0
     while index < len(piece):
         name = piece.word(index).lower()
-        if piece.word(index + 1) != "(" or name not in (*_NAMES, *_REFUSED):
+        if piece.word(index + 1) != "(" or ((name, False) not in FORMS and name not in _REFUSED):
             index += 1
             continue
         if name in _REFUSED:
@@ -132,7 +84,7 @@ def refuse_unknown(piece: TokenSpan) -> None:
     """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
     if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
-        raise piece.error(*refusal_of(name, *_NAMES))
+        raise piece.error(*refusal_of(name, *(each for each, _ in FORMS)))
 
 
 def refuse_in_where(condition: TokenSpan) -> None:
@@ -151,20 +103,27 @@ def refuse_in_where(condition: TokenSpan) -> None:
 def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     """Return the section of a call: a function, its column, and the condition of its values.
 
+    A value by event time is the first or the last that is not null.
+
     Raises
     ------
     ExpressionError
     """
-    by = partial(_by, event_time=event_time)
-    of_function: dict[str, _ToSection] = {
-        **{"count": _count, "count_if": _count_if, "percentile": _percentile},
-        **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
-        **dict.fromkeys(OF_TWO, _pairs),
-        **dict.fromkeys(LISTS, _list),
-        **dict.fromkeys(_WITHIN_GROUP, _within_group),
-        **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
-    }
-    section = of_function.get(call.function, _of_column)(call, columns)
+    form = FORMS.get((call.function, call.is_distinct))
+    if form is None:
+        remedy = f"{FORMS[call.function, False].example}; or {_DISTINCT}"
+        raise call.whole.error(f"{call.function} of distinct values, which no query has", remedy)
+    arguments, function = _arguments(call, form), form.function
+    if "by" in arguments and arguments["by"].name == event_time:
+        function, arguments = _BY_TIME[function], {"column": arguments["column"]}
+    section = {"function": function}
+    for field, argument in arguments.items():
+        read = _READERS.get(field)
+        section[field] = columns.column(argument) if read is None else read(argument, call, form, columns)
+    if "limit" in form.fields:
+        section.setdefault("limit", LIMIT)
+    if form.option is not None:
+        section[form.option] = "true"
     if call.condition is not None:
         if "where" in section:
             raise call.condition.error("a condition beside count_if's", "count_if(… AND …)")
@@ -172,43 +131,16 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     return section
 
 
-def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
-    """Return the call of a section, given what its columns are in the text."""
-    function, column = section["function"], section.get("column")
-    value = "*" if column is None else text_of(column)
-    is_approximate, is_estimated = (
-        str(section.get(name) or "false").lower() == "true" for name in ("approximate", "estimate")
-    )
-    match function:
-        case "quantile":
-            call = f"percentile({value}, {section['q']})"
-        case "collect_list" | "collect_set":
-            call = f"{function}({value}, {section['limit']})"
-        case "quantile_disc":
-            call = f"percentile_disc({section['q']}) WITHIN GROUP (ORDER BY {value})"
-        case "count_distinct":
-            call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
-        case "sum_distinct" | "avg_distinct":
-            call = f"{_DISTINCT_CALLS[function]}(DISTINCT {value})"
-        case _ if function in OF_TWO:
-            call = f"{function}({value}, {text_of(section['other'])})"
-        case "min_by" | "max_by":
-            call = f"{function}({value}, {text_of(section['by'])})"
-        case _ if is_estimated and function in _ESTIMATE_CALLS:
-            call = f"{_ESTIMATE_CALLS[function]}({value})"
-        case _:
-            call = f"{_CALLS.get(function, function)}({value})"
-    return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
-
-
 def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     """Read a call that begins at an index; return the index of its end, and the call."""
     close = piece.close(start + 1)
     inner, end, condition = piece[start + 2 : close], close + 1, None
     ordered, function = None, piece.word(start).lower()
+    is_ordered = FORMS[function, False].is_ordered
     if piece.word(end) == "WITHIN":
-        if function not in _WITHIN_GROUP:
-            raise piece[end:].error(f"WITHIN GROUP, which {function} lacks", " or ".join(_WITHIN_GROUP))
+        if not is_ordered:
+            remedy = " or ".join(name for (name, _), form in FORMS.items() if form.is_ordered)
+            raise piece[end:].error(f"WITHIN GROUP, which {function} lacks", remedy)
         if [piece.word(end + offset) for offset in (1, 2, 3)] != ["GROUP", "(", "ORDER BY"]:
             raise piece[end:].error("WITHIN GROUP without its order", "WITHIN GROUP (ORDER BY column)")
         close = piece.close(end + 2)
@@ -231,9 +163,8 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
         is_descending = ordered.word(-1) == "DESC"
         ordered = ordered[:-1] if ordered.word(-1) in ("ASC", "DESC") else ordered
         arguments = [*ordered.split(), *arguments]
-    elif function in _WITHIN_GROUP:
-        right = f"{function}(0.9) WITHIN GROUP (ORDER BY column)"
-        raise piece[start:end].error(f"{function} without WITHIN GROUP", right)
+    elif is_ordered:
+        raise piece[start:end].error(f"{function} without WITHIN GROUP", FORMS[function, False].example)
     return end, Call(piece[start:end], arguments, is_distinct, condition, is_descending)
 
 
@@ -252,107 +183,45 @@ def _refuse_nested(call: Call) -> None:
             raise inner.whole.error(fault, remedy)
 
 
-def _one(call: Call) -> TokenSpan:
-    """Return the argument of a function of one argument."""
-    if len(call.arguments) != 1 or not len(call.arguments[0]):
-        raise call.whole.error(f"{call.function} has {len(call.arguments)} arguments", f"{call.function}(column)")
-    return call.arguments[0]
+def _arguments(call: Call, form: CallForm) -> dict[str, TokenSpan]:
+    """Return the arguments of a call by the fields that they give; a count of tuples has none."""
+    counts = form.fields == ("column",) and not FUNCTIONS[form.function].needs_column
+    if counts and all(each.text == "*" or is_number(each) for each in call.arguments):
+        return {}
+    count, most = len(call.arguments), len(form.fields)
+    if not most - ("limit" in form.fields) <= count <= most or not all(map(len, call.arguments)):
+        raise call.whole.error(f"{call.whole.text[:60]} has {count} arguments", form.example)
+    if "limit" in form.fields and call.arguments[0].find(lambda word: word == "ORDER BY"):
+        fault = "an order of a list, whose values are in the order of event time"
+        raise call.arguments[0].error(fault, form.example)
+    return dict(zip(form.fields, call.arguments, strict=False))
 
 
-def _two(call: Call) -> list[TokenSpan]:
-    """Return the arguments of a function of two columns."""
-    if call.is_distinct or len(call.arguments) != 2 or not all(map(len, call.arguments)):  # noqa: PLR2004
-        raise call.whole.error(f"{call.whole.text[:60]} has not two columns", f"{call.function}(column, column)")
-    return call.arguments
-
-
-def _of_column(call: Call, columns: DerivedColumns) -> Section:
-    function = (DISTINCT if call.is_distinct else OF_COLUMN).get(call.function)
-    if function is None:
-        remedy = "count(DISTINCT column), sum(DISTINCT column) or avg(DISTINCT column)"
-        raise call.whole.error(f"{call.function} of distinct values, which no query has", remedy)
-    return {"function": function, "column": columns.column(_one(call))}
-
-
-def _count(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        return {"function": "count_distinct", "column": columns.column(_one(call))}
-    if not call.arguments or call.arguments[0].word(0) == "*" or is_number(call.arguments[0]):
-        if len(call.arguments) > 1 or (call.arguments and len(call.arguments[0]) > 1):
-            raise call.whole.error(f"{call.whole.text[:60]} is no count", "count(*), or count(column)")
-        return {"function": "count"}
-    return {"function": "count", "column": columns.column(_one(call))}
-
-
-def _approximate_count(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error("DISTINCT twice", "approx_count_distinct(column), or count(DISTINCT column)")
-    return {"function": "count_distinct", "column": columns.column(_one(call)), "approximate": "true"}
-
-
-def _estimated_sum(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error("an estimate of distinct values, which no query has", "estimate_sum(column)")
-    return {"function": "sum", "column": columns.column(_one(call)), "estimate": "true"}
-
-
-def _estimated_count(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error("an estimate of distinct values, which no query has", "count(DISTINCT column)")
-    return _count(call, columns) | {"estimate": "true"}
-
-
-def _count_if(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error("count_if of distinct values, which no query has", "count(DISTINCT column) FILTER (…)")
-    return {"function": "count", "where": columns.condition(_one(call))}
-
-
-def _within_group(call: Call, columns: DerivedColumns) -> Section:
-    """Return the section of a quantile of ordered values; of descending ones, the one at the share that is left."""
-    section = _percentile(call, columns) | {"function": _WITHIN_GROUP[call.function]}
-    if not call.is_descending:
-        return section
-    if call.function == "percentile_disc":
-        fault = "percentile_disc of descending values, which no query has"
-        raise call.whole.error(fault, "ORDER BY column, and the share that is left: 0.1 in place of 0.9")
-    return section | {"q": str(1 - Decimal(section["q"]))}
-
-
-def _percentile(call: Call, columns: DerivedColumns) -> Section:
-    right = "percentile(column, 0.9)"
-    if call.function in _WITHIN_GROUP:
-        right = f"{call.function}(0.9) WITHIN GROUP (ORDER BY column)"
-    if len(call.arguments) > 1 and call.arguments[1].word(0) in ("ARRAY", "["):
+def _share(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
+    """Return the share of a quantile; of descending values, the one that is left."""
+    if argument.word(0) in ("ARRAY", "["):
         fault = f"{call.whole.text[:60]} has several shares, and percentile takes one"
         remedy = "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; or array(percentile(x, 0.5), …) AS list"
-        raise call.arguments[1].error(fault, f"{remedy}; values are kept once")
-    if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
-        raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
-    return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
+        raise argument.error(fault, f"{remedy}; values are kept once")
+    if not is_number(argument):
+        raise call.whole.error(f"{argument.text[:60]} is no share of {call.function}", form.example)
+    if not call.is_descending:
+        return argument.text
+    if form.function == "quantile_disc":
+        fault = "percentile_disc of descending values, which no query has"
+        raise call.whole.error(fault, "ORDER BY column, and the share that is left: 0.1 in place of 0.9")
+    return str(1 - Decimal(argument.text))
 
 
-def _list(call: Call, columns: DerivedColumns) -> Section:
-    value, *limit = call.arguments or [call.whole[:0]]
-    right = f"{call.function}(column), of at most {LIMIT} values; or {call.function}(column, 1000)"
-    if call.is_distinct:
-        raise call.whole.error(f"{call.function} of distinct values", "collect_set(column)")
-    if not len(value) or len(limit) > 1 or not all(each.text.isdecimal() for each in limit):
-        raise call.whole.error(f"{call.whole.text[:60]} is no list of a column", right)
-    if value.find(lambda word: word == "ORDER BY"):
-        raise value.error("an order of a list, whose values are in the order of event time", right)
-    section = {"function": LISTS[call.function], "column": columns.column(value)}
-    return section | {"limit": limit[0].text if limit else LIMIT}
+def _limit(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
+    if not argument.text.isdecimal():
+        raise call.whole.error(f"{argument.text[:60]} is no limit of {call.function}", form.example)
+    return argument.text
 
 
-def _pairs(call: Call, columns: DerivedColumns) -> Section:
-    one, other = _two(call)
-    return {"function": call.function, "column": columns.column(one), "other": columns.column(other)}
+def _condition(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
+    return columns.condition(argument)
 
 
-def _by(call: Call, columns: DerivedColumns, event_time: str) -> Section:
-    """Return the section of a value by another one; by event time it is the first or the last that is not null."""
-    value, by = _two(call)
-    if by.name == event_time:
-        return {"function": "first" if call.function == "min_by" else "last", "column": columns.column(value)}
-    return {"function": call.function, "column": columns.column(value), "by": columns.column(by)}
+_READERS = {"q": _share, "limit": _limit, "where": _condition}
+"""What reads the fields that are no columns."""

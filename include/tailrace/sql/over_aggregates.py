@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from tailrace.expressions.errors import Position
 from tailrace.ground.fields import MOST_IN_LIST
+from tailrace.sql.call_forms import call_text
 from tailrace.sql.derived import DerivedColumns, quoted
-from tailrace.sql.functions import Call, Section, call_text, calls_in, section_of
+from tailrace.sql.functions import Call, Section, calls_in, section_of
 from tailrace.sql.projected import SelectedRows
 from tailrace.sql.tokens import TokenSpan, tokenize
 

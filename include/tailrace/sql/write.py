@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from tailrace.ground.answer_columns import HAVING, VALUE
 from tailrace.ground.duration import ms, parse_duration
+from tailrace.sql.call_forms import call_text
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.fields_outside import SETTINGS
-from tailrace.sql.functions import call_text
 from tailrace.sql.keys import KEY
 from tailrace.sql.over_aggregates import over_names, section_within, with_calls, with_names
 from tailrace.sql.tokens import tokenize

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from aggregates import kind_of, with_q
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.windows.sliding import Sliding
 
 LATE = ("key", "window_start", "window_end", "tuples", "total")

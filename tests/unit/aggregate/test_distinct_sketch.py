@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import drawn
-from tailrace.aggregate.distinct_sketch import DistinctSketch
+from tailrace.functions.distinct_sketch import DistinctSketch
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import ValueColumn
 

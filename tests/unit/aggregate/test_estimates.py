@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.estimates import COVERAGE, SPREAD, estimate, scale, whole
+from tailrace.functions.function import Values
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 import question_orders
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.api.declaration import load
+from tailrace.functions.registry import FUNCTIONS
 
 COLUMNS = {"bool_and": "is_new", "bool_or": "is_new"}
 PARAMETERS = {

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from named_oracle import SPARK
 from tailrace.aggregate.amend import AMOUNTS
-from tailrace.aggregate.bindings import BINDINGS
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.overflows import OVERFLOWED
@@ -258,8 +258,8 @@ def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
     assert len(kind.summary.types) == 1 + sum(len(each.types) for each in kind.summary.accumulators)
 
 
-def test_each_function_that_a_file_may_name_is_bound() -> None:
-    assert BINDINGS.keys() == FUNCTIONS.keys()
+def test_each_function_that_a_file_may_name_is_compared_with_sparks() -> None:
+    assert SPARK.keys() == FUNCTIONS.keys()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -269,7 +269,7 @@ def test_each_function_that_a_file_may_name_has_a_form_in_sql(name: str) -> None
     section = {"function": name} | {column: column for column in function.columns} | parameters
     rest = {"streams": {"events": {"event_time": "at", "id": "id"}}, "window": {"size": "5 min"}}
     written = write({"kind": "aggregate", "aggregate": {"answer": section}} | rest)
-    assert written is not None, "OF_COLUMN, or section_of and call_text, of sql/functions.py"
+    assert written is not None, "the function's calls in SQL text"
     assert translate(*written).fields["aggregate"] == {"answer": section}
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate import promise
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.population import Population
+from tailrace.functions import promise
+from tailrace.functions.function import Values
+from tailrace.functions.population import Population
+from tailrace.functions.registry import FUNCTIONS
 
 ERROR, RISK = 0.05, 0.05
 TYPES = [pa.float64(), pa.int64(), pa.decimal128(18, 2), pa.decimal128(38, 4)]

@@ -8,14 +8,14 @@ from math import ceil, comb, inf, log, nan
 import numpy as np
 import pytest
 
-from tailrace.aggregate import promise, promise_rank
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import refusal, threshold_refusal
-from tailrace.aggregate.promise_mean import chernoff
-from tailrace.aggregate.promise_rank import Side
 from tailrace.aggregate.simulation import SimulatedWindows, missing
 from tailrace.aggregate.simulation import threshold_of as threshold
+from tailrace.functions import promise, promise_rank
+from tailrace.functions.population import Population
+from tailrace.functions.promise import refusal, threshold_refusal
+from tailrace.functions.promise_mean import chernoff
+from tailrace.functions.promise_rank import Side
+from tailrace.functions.registry import FUNCTIONS
 
 EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
 MODES = tuple(np.where(np.arange(100) < 58, 1.0, 5.0))

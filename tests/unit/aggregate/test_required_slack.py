@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import drawn
+from named_oracle import of_numbers
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.expressions.projection import Projection
+from tailrace.functions.function import Values
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 
 TYPES = {"double": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "long": pa.decimal128(38, 4)}
@@ -37,15 +37,8 @@ Row = tuple[int, int | None, bool | None]
 
 MANY = {
     "sum": sum,
-    "avg": statistics.fmean,
     "min": min,
     "max": max,
-    "median": statistics.median,
-    "quantile": lambda values: float(np.quantile(values, 0.9)),
-    "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else None,
-    "stddev_pop": statistics.pstdev,
-    "var": lambda values: statistics.variance(values) if len(values) > 1 else None,
-    "var_pop": statistics.pvariance,
     "first": lambda values: values[0],
     "any_value": lambda values: values[0],
     "quantile_disc": lambda values: sorted(values)[math.ceil(Fraction(9, 10) * len(values)) - 1],
@@ -63,7 +56,9 @@ def answer(function: str, rows: list[Row], has_condition: bool, column: bool) ->
         function, values = function.removesuffix("_distinct"), [*{*values}]
     if function == "count":
         return len(values)
-    return MANY[function](values) if values else None
+    if not values or function in MANY:
+        return MANY[function](values) if values else None
+    return of_numbers(function, None if function == "median" else 0.9, sorted(map(Fraction, values)))
 
 
 def is_off(near: float | None, true: float | None, error: float) -> bool:

@@ -19,14 +19,14 @@ from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
 from streams import disordered
-from tailrace.aggregate.bindings import BINDINGS, SecondColumn, Values
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_windows import NotReady
 from tailrace.calibration.two_scales.loss_sample import LossSample
 from tailrace.calibration.two_scales.measured import MeasuredLosses
 from tailrace.calibration.two_scales.measured_fit import MeasuredFit
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.functions.function import SecondColumn, Values
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import EVENT_US
 from toy_join import ToyJoin
 
@@ -110,10 +110,10 @@ def test_the_loss_of_pairs_with_any_wait_is_that_of_the_stream(left, right, wait
     assert MeasuredFit(sample, REACH).loss(np.array([wait]))[0] == pytest.approx(np.mean(shares), abs=1e-9)
 
 
-def test_functions_keep_values_as_their_bindings_say():
+def test_functions_keep_values_as_their_bound_forms_do():
     for name, function in FUNCTIONS.items():
         second = SecondColumn("other", pa.float64())
-        bound = BINDINGS[name](Values("value", pa.float64(), second=second), {"q": 0.5, "limit": 9})
+        bound = function.bind(Values("value", pa.float64(), second=second), {"q": 0.5, "limit": 9})
         assert function.keeps_values == (bound.measure is not None), name
 
 

@@ -14,9 +14,9 @@ from examples import drawn
 from session_oracle import Came, stream
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates
-from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import Frontier
+from tailrace.functions.function import Values
 from tailrace.operators.sessions import SessionState, step
 from tailrace.windows.sessions import START, Sessions
 from tailrace.windows.sliding import Sliding

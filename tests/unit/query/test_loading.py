@@ -202,7 +202,7 @@ WRONG = [
         "format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"
     ),
     Wrong(
-        "avg", "mean", 12, "aggregate.function", "'mean' is no function", "avg (of sum, count, avg, min, max, median,"
+        "avg", "mean", 12, "aggregate.function", "'mean' is no function", "avg (of sum, count, avg, min, max, first,"
     ),
     Wrong("avg", "quantile", 12, "aggregate.q", "is missing", "q: 0.9"),
     Wrong("avg", "median, q: 0.5", 12, "aggregate.q", "function median takes no q", "or no q"),

@@ -1,21 +1,23 @@
-"""The accumulator of functions that choose one of the values, by an order of the tuples or of the values."""
+"""Functions that choose one of the values, by an order of the tuples or of the values, and their accumulator."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.functions.accumulators import Count, Extreme
+from tailrace.functions.coverage import extreme
+from tailrace.functions.function import BoundFunction, Function, SecondColumn, Values, stored
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
-from tailrace.ground.value_column import ValueColumn, ranks, stored_type
+from tailrace.ground.value_column import ValueColumn, is_of_64_bits, ranks, stored_type
 from tailrace.windows.panes import Arrays
-
-if TYPE_CHECKING:
-    from tailrace.aggregate.bindings import SecondColumn
 
 Choice = Literal["first", "last", "min", "max"]
 
@@ -118,3 +120,50 @@ class Chosen:
             merged[name] = np.full(len(rows), None if column.dtype == object else 0, column.dtype)
             merged[name][group[is_chosen]] = column[index[is_chosen]]
         return merged
+
+
+def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
+    """Bind `min` or `max`."""
+    dtype = values.dtype
+    if not (is_of_64_bits(dtype) or pa.types.is_floating(dtype)):
+        return bind_choice(values, parameters, how)
+    assert how in ("min", "max")
+    count, most = Count(values.column), Extreme(values.column, dtype, how)
+    return BoundFunction(dtype, (count, most), partial(stored, count.name, most.name, dtype))
+
+
+def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -> BoundFunction:
+    """Bind a function that chooses one of the values."""
+    count, chosen = Count(values.column), Chosen(values.column, values.dtype, choice, values.id_type)
+    return BoundFunction(values.dtype, (count, chosen), partial(stored, count.name, chosen.name, values.dtype))
+
+
+def bind_extreme_by(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
+    """Bind `min_by` or `max_by`: the second column of the tuple with the least or the greatest value."""
+    chosen = Chosen(values.column, values.dtype, how, values.id_type, values.second)
+    dtype = chosen.chosen_type
+    return BoundFunction(dtype, (chosen,), partial(stored, chosen.is_value, chosen.name, dtype))
+
+
+_FIRST = "the column's type: by event time, then arrival time, then id"
+_BY = "the type of `column`: its value, perhaps null, of the tuple with the {} `by`, of equal ones the {} by time"
+_first, _last = partial(bind_choice, choice="first"), partial(bind_choice, choice="last")
+_min, _max = partial(bind_extreme, how="min"), partial(bind_extreme, how="max")
+_extreme = partial(Function, gives="the column's type", takes="any", threshold=extreme, threshold_of_part=extreme)
+_choice = partial(Function, takes="any", in_order=True)
+_by = partial(_choice, columns=("by", "column"), needs_name=True)
+_boolean = partial(Function, takes="booleans", needs_name=True)
+
+CHOICES = (
+    _extreme("min", _min, amended_as="min"),
+    _extreme("max", _max, amended_as="max"),
+    _choice("first", _first, _FIRST, sql="first(column); first_value(column)"),
+    _choice("last", _last, "as `first`", sql="last(column); last_value(column)"),
+    _choice("any_value", _first, "as `first`"),
+    _by("min_by", partial(bind_extreme_by, how="min"), _BY.format("least", "first")),
+    _by("max_by", partial(bind_extreme_by, how="max"), _BY.format("greatest", "last")),
+    _boolean("bool_and", _min, "whether all are true", sql="bool_and(column); every(column)", amended_as="min"),
+    _boolean(
+        "bool_or", _max, "whether any is true", sql="bool_or(column); some(column); any(column)", amended_as="max"
+    ),
+)

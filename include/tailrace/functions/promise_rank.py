@@ -7,7 +7,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from tailrace.aggregate.population import Floats, Population
+from tailrace.functions.population import Floats, Population
 
 MOST = 100_000
 """Upper bound on n: larger windows count as windows of this many tuples, which is on the safe side."""

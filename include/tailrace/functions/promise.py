@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.population import Population
+from tailrace.functions.population import Population
+from tailrace.functions.registry import FUNCTIONS
 
 FEWEST = 1e-9
 """Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
@@ -71,7 +71,7 @@ def threshold(
     Parameters
     ----------
     function : str
-        In `functions.FUNCTIONS`, with a threshold.
+        In `registry.FUNCTIONS`, with a threshold.
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
     parameters : dict

@@ -5,8 +5,8 @@ Each takes the promised error ε and risk δ and the population of the windows; 
 
 from __future__ import annotations
 
-from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise_rank import quantile
+from tailrace.functions.population import Population
+from tailrace.functions.promise_rank import quantile
 
 STRICTLY = 1e-9
 """Margin above a share that must be exceeded: an answer that is off by exactly ε breaks the promise."""

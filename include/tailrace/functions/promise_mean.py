@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tailrace.aggregate.population import Floats, Population
+from tailrace.functions.population import Floats, Population
 
 STEPS = 14
 """Bisection steps of the search for f, which determine it to a ten-thousandth."""

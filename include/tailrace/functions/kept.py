@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.chosen import ORDER, order_of
+from tailrace.functions.chosen import ORDER, order_of
 from tailrace.ground.columns import pair
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, restored, stored_type

@@ -1,0 +1,1 @@
+"""Aggregate functions: one object each, their accumulators, and the coverage thresholds of their promises."""

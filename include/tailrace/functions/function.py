@@ -1,0 +1,187 @@
+"""An aggregate function as one object; sections, SQL, promises, corrections and the reference follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.functions.accumulators import Accumulator, Count
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.number_types import is_number
+from tailrace.ground.value_column import ValueColumn, restored, stored_type
+from tailrace.windows.panes import Arrays
+
+
+class SecondColumn(NamedTuple):
+    """A further column of the tuples that a function takes, and its type; its values may be null."""
+
+    source: str
+    dtype: pa.DataType
+
+
+class Values(NamedTuple):
+    """The values that a function is bound to.
+
+    Attributes
+    ----------
+    source : str or None
+        The column of the tuples; None: the condition itself, null where it is not true.
+    dtype : DataType
+        Its type.
+    id_type : DataType
+        The type of the tuples' ids.
+    condition : str or None
+        A boolean column of the tuples; where it is not true, the value is null.
+    second : SecondColumn or None
+        The second column of a function of two.
+    """
+
+    source: str | None
+    dtype: pa.DataType
+    id_type: pa.DataType = pa.string()
+    condition: str | None = None
+    second: SecondColumn | None = None
+
+    @property
+    def column(self) -> str:
+        """The name of these values, unique within the query."""
+        return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns of the tuples that are read, by name."""
+        own = {} if self.source is None else {self.source: self.dtype}
+        return own if self.second is None else own | {self.second.source: self.second.dtype}
+
+    def read(self, tuples: pa.RecordBatch) -> ValueColumn:
+        """Return the values of tuples."""
+        if self.condition is None:
+            return ValueColumn(tuples.column(self.source))
+        holds = tuples.column(self.condition)
+        values = holds if self.source is None else tuples.column(self.source)
+        return ValueColumn(pc.if_else(holds.fill_null(False), values, pa.scalar(None, values.type)))
+
+
+@dataclass(frozen=True)
+class BoundFunction:
+    """A function bound to a column; a frozen value that is sent to every worker.
+
+    Attributes
+    ----------
+    result : DataType
+        The type of its answers.
+    accumulators : tuple of Accumulator
+        The accumulators that it needs of a window's tuples.
+    finish : callable
+        Returns the answers of m windows from the columns of the accumulators and of `measure`.
+    measure : callable or None
+        Returns further columns of m windows from the rows of each; only for functions that keep values.
+    count : Count or None
+        Set if the result type can overflow; then an answer of a window with values that is null, infinite or NaN is an
+        overflow, as values are finite.
+    """
+
+    result: pa.DataType
+    accumulators: tuple[Accumulator, ...]
+    finish: Callable[[Arrays], pa.Array]
+    measure: Callable[[GroupedRows, Arrays], Arrays] | None = None
+    count: Count | None = None
+
+
+Bind = Callable[[Values, Mapping[str, Any]], BoundFunction]
+"""Binds a function to the values of a column, given its parameters."""
+
+_ACCEPTS: dict[str, Callable[[pa.DataType], bool]] = {
+    "numbers": is_number,
+    "booleans": pa.types.is_boolean,
+    "any": lambda dtype: True,
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """An aggregate function.
+
+    Attributes
+    ----------
+    name : str
+        Its name in query files.
+    bind : callable
+        Binds it to a column of a known type, which gives its result type, its accumulators and its answers.
+    gives : str
+        What it answers, for the reference.
+    takes : str
+        The values that it takes: `numbers`, `booleans`, or `any`.
+    sql : str or None
+        Its calls in SQL text, with fields of a query file as arguments; the first is the one that is written. None: its
+        own name is called.
+    columns : tuple of str
+        The fields of a query file with the columns that it takes. A null in the first one leaves a tuple out.
+    needs_name : bool
+        Whether it must have a name in the answers, as it takes two columns, or does not answer with a number.
+    parameters : tuple of str
+        The further fields that a query file gives beside the function.
+    options : dict
+        The fields that a query file may set to true beside the function, and the call in SQL text that says so.
+    amended_as : str or None
+        The function that merges answers over parts of a window; None: windows with late tuples are evaluated from
+        history.
+    needs_column : bool
+        Whether a query must name a column.
+    in_order : bool
+        Whether its answers depend on the order of tuples.
+    in_own_type : bool
+        Whether it reads a column in its own type even without a name: as doubles, large integers would coincide.
+    keeps_values : bool
+        Whether it needs all values of a window at once, unless it is approximate.
+    threshold : callable or None
+        Returns the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
+        None where it is not known.
+    threshold_of_part : callable or None
+        λ_thr where tuples whose value is null, or whose condition is not true, count as 0. None where it is not known,
+        because the number of missing values does not follow from the missing tuples.
+    """
+
+    name: str
+    bind: Bind
+    gives: str
+    takes: Literal["numbers", "booleans", "any"] = "numbers"
+    sql: str | None = None
+    columns: tuple[str, ...] = ("column",)
+    needs_name: bool = False
+    parameters: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    amended_as: str | None = None
+    needs_column: bool = True
+    in_order: bool = False
+    in_own_type: bool = False
+    keeps_values: bool = False
+    threshold: Callable[..., float] | None = None
+    threshold_of_part: Callable[..., float] | None = None
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Its calls in SQL text, the one that is written first."""
+        others = (name for name in self.columns if name != "column")
+        own = f"{self.name}({', '.join(['column', *others, *self.parameters])})"
+        return tuple((self.sql or own).split("; "))
+
+    def accepts(self, dtype: pa.DataType) -> bool:
+        """Test whether it takes values of a type."""
+        return _ACCEPTS[self.takes](dtype)
+
+
+def integers(name: str, columns: Arrays) -> pa.Array:
+    return pa.array(columns[name], pa.int64())
+
+
+def doubles(count: str, name: str, columns: Arrays) -> pa.Array:
+    return pa.array(columns[name], pa.float64(), mask=columns[count] == 0)
+
+
+def stored(count: str, name: str, dtype: pa.DataType, columns: Arrays) -> pa.Array:
+    return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)

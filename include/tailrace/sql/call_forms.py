@@ -1,0 +1,87 @@
+"""The calls of aggregate functions that SQL text may have, as the functions declare them, and the calls in sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tailrace.functions.function import Function
+from tailrace.functions.registry import FUNCTIONS
+
+LIMIT = "100"
+"""The most values of a list, where the text has no limit."""
+
+_EXAMPLES = {"column": "column", "by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "…"}
+
+
+class CallForm(NamedTuple):
+    """A call that means a function.
+
+    Attributes
+    ----------
+    function : str
+        The function's name in query files.
+    text : str
+        The call, with fields of a query file as arguments.
+    option : str or None
+        The field that the call sets to true.
+    """
+
+    function: str
+    text: str
+    option: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in SQL text."""
+        return self.text.partition("(")[0]
+
+    @property
+    def is_distinct(self) -> bool:
+        return "(DISTINCT " in self.text
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values stand in WITHIN GROUP."""
+        return "WITHIN GROUP" in self.text
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the arguments give; what WITHIN GROUP orders by is the first."""
+        given = (word for word in re.findall(r"\w+", self.text) if word in _EXAMPLES)
+        return tuple(sorted(given, key=lambda name: name != "column"))
+
+    @property
+    def example(self) -> str:
+        """A right call."""
+        right = filled(self.text, _EXAMPLES)
+        return f"{self.name}(column), of at most {LIMIT} values; or {right}" if "limit" in self.fields else right
+
+
+def forms_of(function: Function) -> dict[tuple[str, bool], CallForm]:
+    """Return the calls of a function, by name and whether they have DISTINCT."""
+    forms = [CallForm(function.name, text) for text in function.calls]
+    forms += [CallForm(function.name, text, option) for option, text in function.options.items()]
+    return {(form.name, form.is_distinct): form for form in forms}
+
+
+FORMS = {key: form for function in FUNCTIONS.values() for key, form in forms_of(function).items()}
+"""The calls of all functions, by name and whether they have DISTINCT."""
+
+
+def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
+    """Return the call of a section, given what its columns are in the text."""
+    function = FUNCTIONS[section["function"]]
+    options = (text for name, text in function.options.items() if str(section.get(name)).lower() == "true")
+    given = {name: section.get(name) for name in (*function.columns, *function.parameters)}
+    texts = {
+        name: str(value) if name in function.parameters else text_of(value) for name, value in given.items() if value
+    }
+    call = filled(next(options, function.calls[0]), {"column": "*", **texts})
+    return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
+
+
+def filled(text: str, fields: Mapping[str, str]) -> str:
+    """Return a call with other texts in place of fields."""
+    return re.sub(r"\w+", lambda word: fields.get(word[0], word[0]), text)
