@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import pyarrow as pa
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.config import JsonDict, JsonValue
 
@@ -14,6 +16,7 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.ground.answer_columns import HAVING, VALUE
 from tailrace.ground.fields import Column, Section, field_error
+from tailrace.kind.column_use import AGGREGATION, FILTER, SORT, ColumnUse
 
 if TYPE_CHECKING:
     FunctionName = str
@@ -25,6 +28,15 @@ ESTIMATED = ("sum", "count")
 
 _SECOND = ("by", "other")
 """The fields of the second column of functions of two."""
+
+_IN_ORDER = ("first", "last", "any_value", "min_by", "max_by", "collect_list")
+"""The functions whose answers depend on the order of tuples."""
+
+_OF_ANY_TYPE = ("count_distinct",)
+"""Functions that read a column in its own type even without a name: as doubles, large integers would coincide."""
+
+VALUE_PART, CONDITION_PART = "value_", "condition_"
+"""Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
 
 FUNCTION = "aggregate function of each window: sum"
 """The description of the field `function`."""
@@ -101,6 +113,31 @@ class ValuesSection(Section):
         names = () if function is None else (getattr(self, name) for name in FUNCTIONS[function].columns)
         return tuple(name for name in names if name is not None)
 
+    def uses_as(self, name: str, field: str, order: Iterable[str]) -> Iterator[ColumnUse]:
+        """Yield the uses of the stream's columns by the function of an answer with a name.
+
+        Parameters
+        ----------
+        field : str
+            The section's place in the query file.
+        order : iterable of str
+            The columns by which tuples are in order.
+        """
+        function = str(getattr(self, "function", None))
+        columns = {part: column for part in ("column", *_SECOND) if (column := getattr(self, part)) is not None}
+        text = f"{function}({', '.join(dict.fromkeys(columns.values()))})" if columns else function
+        values = [
+            ColumnUse(column, AGGREGATION, (name,), VALUE_PART + column, f"{field}.{part}", text=text)
+            for part, column in columns.items()
+        ]
+        if self.by is not None:  # in tuples it is the first one
+            yield values[-1]._replace(answers=None, field="")
+        yield from values
+        if (where := self.where) is not None:
+            yield ColumnUse(f"{field}.where", FILTER, (name,), CONDITION_PART + name, text=where, derives=where)
+        if function in _IN_ORDER:
+            yield from (ColumnUse(column, SORT, (name,), text=text) for column in order)
+
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
         parameters = {name: getattr(self, name) for name in FUNCTIONS[function].parameters}
@@ -164,10 +201,17 @@ class FunctionSection(HavingSection, ValuesSection):
 
     function: FunctionName = Field(description=FUNCTION)
 
+    def uses(self, order: Iterable[str] = ()) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns; `order` as in `uses_as`."""
+        dtype = None if self.function in _OF_ANY_TYPE else pa.float64()
+        uses = list(self.uses_as(VALUE, "aggregate", order))
+        uses = [use._replace(part=VALUE, dtype=dtype) if use.way == AGGREGATION else use for use in uses]
+        return (*uses, *self.deciding_uses({VALUE: uses}))
+
     @property
-    def parameters(self) -> dict[str, float | bool]:
-        """The parameters that the function takes."""
-        return self.parameters_of(self.function)
+    def aggregates(self) -> dict[str, FunctionSection]:
+        """The one aggregate, by its name in the answers."""
+        return {VALUE: self}
 
     @property
     def over_names(self) -> ExpressionsOverNames:
