@@ -41,7 +41,7 @@ timed: setup ## The tests that promise something within a time, for a quiet mach
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
 	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn
 
-mutations: setup ## Take each guard out of a copy of the tree, see a quick test go red without it, and count what the gate holds; WORDS="lease note" of their names, PROCESSES=2 at once; AFTER=log: go on after the run that printed it
+mutations: setup ## Take each guard out of a copy of the tree, see a quick test go red without it, and count what the gate holds; WORDS="lease note" in their files, texts or tests, PROCESSES=2 at once; AFTER=log: go on after the run that printed it
 	@PYTHONPATH=include:tests:tools $(BIN)/python tools/mutations.py --processes $(PROCESSES) $(if $(AFTER),--after $(AFTER)) $(WORDS)
 
 fuzz: setup ## Draw queries, expressions and records by SEED=1 and those after it for SECONDS=600, and hold each answer to DuckDB and plain oracles; PATHS=tests/…: other properties

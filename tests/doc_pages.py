@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "tools" / "docs_site"
@@ -98,25 +95,6 @@ def words(command: str) -> list[str]:
     while parts and re.match(r"[A-Z_]+=", parts[0]):
         parts = parts[1:]
     return parts
-
-
-def site_module(name: str) -> ModuleType:
-    """Import a module of what builds the site."""
-    return tool_module(f"docs_site.{name}")
-
-
-def tool_module(name: str) -> ModuleType:
-    """Import a package in tools/, or a module of one."""
-    package = name.partition(".")[0]
-    if package not in sys.modules:
-        home = ROOT / "tools" / package
-        place = home / "__init__.py"
-        spec = importlib.util.spec_from_file_location(package, place, submodule_search_locations=[str(home)])
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[package] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[package])
-    return importlib.import_module(name)
 
 
 def _files() -> Iterator[tuple[str, str]]:

@@ -2,11 +2,11 @@
 
     python tools/mutations.py [--processes N] [--after LOG] [WORD…]
 
-With words, only the guards whose names have one of them; exit code 2 if none has. `--after` goes on where another run
-ended: the guards that its output has as held are left out, and counted. A guard is held by the gate where
-what the gate has of its tests goes red, or else by the whole suite alone, whose tests are green with the guard in
-place. Exit code 1 if the gate is red with all guards in place, if a guard's tests stay green without it, or if its text
-is gone.
+With words, only the guards whose file, texts or tests have one of them; exit code 2 if none has. `--after` goes on
+where another run ended: the guards that its output has as held are left out, and counted. The gate holds a guard if one
+of its tests in the gate goes red; or else the whole suite alone does, whose tests are green with the guard in place.
+Exit code 1 if the gate is red with all guards in place, if a guard's tests stay green without it, or if its text is
+gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from subprocess import PIPE
 
-from guards import MUTATIONS, Mutation
+from guards import Guard, read_guards
 
 ROOT = Path(__file__).resolve().parents[1]
 _TIMEOUT_S = 600  # more than a broker may take to start
@@ -39,22 +39,22 @@ _PASSED, _NONE_IN_GATE = 0, 5  # guards of some words may have no test in the ga
 GATE, SUITE = "red in the gate", "red in the whole suite alone"
 
 
-def check(mutation: Mutation, tree: Path) -> str:
+def check(guard: Guard, tree: Path) -> str:
     """Return which tests hold a guard, `GATE` or `SUITE`, or else what is wrong with its tests."""
-    file = tree / mutation.path
+    file = tree / guard.path
     whole = file.read_text()
-    if whole.count(mutation.text) != 1:
-        return f"{mutation.file} has its text {whole.count(mutation.text)} times, and not once"
+    if whole.count(guard.text) != 1:
+        return f"{guard.path} has its text {whole.count(guard.text)} times, and not once"
     try:
-        file.write_text(whole.replace(mutation.text, mutation.replacement))
+        file.write_text(whole.replace(guard.text, guard.replacement))
         with suppress(subprocess.TimeoutExpired):  # without the guard a process may not end; the suite has more time
-            if _is_red(run_tests(mutation.tests, tree, "--gate", f"--timeout={_HANG_S}", timeout_s=_TIMEOUT_S / 2)):
+            if _is_red(run_tests(guard.tests, tree, "--gate", f"--timeout={_HANG_S}", timeout_s=_TIMEOUT_S / 2)):
                 return GATE
-        without = run_tests(mutation.tests, tree)
+        without = run_tests(guard.tests, tree)
         file.write_text(whole)
         if not _is_red(without):
             return f"pytest ended with {without.returncode}: {(without.stdout + without.stderr)[-500:]}"
-        red = _red_with_guards(mutation.tests, tree)
+        red = _red_with_guards(guard.tests, tree)
         return f"red with the guard in place, too: {red}" if red else SUITE
     except subprocess.TimeoutExpired:
         return f"its tests did not end within {_TIMEOUT_S} s"
@@ -102,20 +102,20 @@ def copy_tree(tree: Path) -> Path:
     return tree
 
 
-def check_all(chosen: Sequence[Mutation], trees: Sequence[Path]) -> Counter[str]:
+def check_all(chosen: Sequence[Guard], trees: Sequence[Path]) -> Counter[str]:
     """Check guards, as many at once as there are copies of the tree; return how many tests of each kind hold them."""
     free: SimpleQueue[Path] = SimpleQueue()
     for tree in trees:
         free.put(tree)
 
-    def check_one(mutation: Mutation) -> str:
+    def check_one(guard: Guard) -> str:
         tree, started_s = free.get(), time.monotonic()
         try:
-            verdict = check(mutation, tree)
+            verdict = check(guard, tree)
         finally:
             free.put(tree)
         said = verdict if verdict in (GATE, SUITE) else f"NOT RED: {verdict}"
-        print(f"{mutation.guard}: {said} ({time.monotonic() - started_s:.0f} s)", flush=True)
+        print(f"{guard.name}: {said} ({time.monotonic() - started_s:.0f} s)", flush=True)
         return verdict
 
     with ThreadPoolExecutor(len(trees)) as threads:
@@ -127,9 +127,9 @@ def held_before(log: Path) -> dict[str, str]:
     return dict(re.findall(rf"^(.+): ({GATE}|{SUITE}) \(\d+ s\)$", log.read_text(), re.MULTILINE))
 
 
-def _gate_problem(chosen: Sequence[Mutation], tree: Path, processes: int) -> str | None:
+def _gate_problem(chosen: Sequence[Guard], tree: Path, processes: int) -> str | None:
     """Run the guards' tests of the gate, with all guards in place; return the end of their output if one is red."""
-    tests = sorted({test for mutation in chosen for test in mutation.tests})
+    tests = sorted({test for guard in chosen for test in guard.tests})
     several = ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
     done = run_tests(tests, tree, "--gate", *several, timeout_s=10 * _TIMEOUT_S)
     return None if done.returncode in (_PASSED, _NONE_IN_GATE) else done.stdout[-3000:]
@@ -140,16 +140,16 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="so many guards at once")
     parser.add_argument("--after", type=Path, metavar="LOG", help="the output of an earlier run, to go on after it")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="only guards whose names have one of these")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only guards with one of these")
     called = parser.parse_args(words)
-    chosen = [one for one in MUTATIONS if not called.words or any(word in one.guard for word in called.words)]
+    chosen = [one for one in read_guards() if not called.words or any(map(one.has, called.words))]
     if not chosen:
         print(f"no guard has one of these words: {' '.join(called.words)}")
-        print("    right would be: words of the names in tools/guards")
+        print("    right would be: words of tools/guards.tsv")
         return 2
     before = {} if called.after is None else held_before(called.after)
-    held = Counter(before[one.guard] for one in chosen if one.guard in before)
-    left = [one for one in chosen if one.guard not in before]
+    held = Counter(before[one.name] for one in chosen if one.name in before)
+    left = [one for one in chosen if one.name not in before]
     with tempfile.TemporaryDirectory(prefix="mutations-") as directory:
         trees = [copy_tree(Path(directory) / str(number)) for number in range(min(called.processes, len(left)))]
         if trees:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from doc_pages import tool_module
+from guards import Guard, read_guards
+from rooms import TOOLS
 from tailrace.ground.errors import Refused
+from touched import __main__ as main
+from touched import changes, choice, imports, seconds, table
 
-GUARDS = tool_module("guards")
-tool_module("touched")
-changes, choice, imports, seconds, table, main = (
-    tool_module(f"touched.{name}") for name in ("changes", "choice", "imports", "seconds", "table", "__main__")
-)
 ROOT = Path(__file__).parents[2]
 GATE = "tests/gate/test_kinds.py"
 SMALL = {
@@ -67,7 +65,7 @@ def tree(tmp_path):
 def chosen_here():
     """Chooses the tests of this tree for files of it that have changed."""
     known = imports.Imports(ROOT)
-    return lambda *changed: choice.Choice(ROOT, changed, known, GUARDS.MUTATIONS)
+    return lambda *changed: choice.Choice(ROOT, changed, known, read_guards())
 
 
 def chosen(tree, *changed, guards=()):
@@ -110,9 +108,7 @@ def test_what_is_gone_touches_those_that_import_it_and_no_test_that_is_gone(tree
 
 
 def test_a_guard_in_what_has_changed_chooses_its_tests(tree):
-    guard = GUARDS.Mutation(
-        "words: none twice", "ground/words.py", "a", "b", (f"{KAFKA}::test_a[1]", "tests/test_gone.py")
-    )
+    guard = Guard("include/tailrace/ground/words.py", "a", "b", (f"{KAFKA}::test_a[1]", "tests/test_gone.py"))
     found = chosen(tree, "include/tailrace/ground/words.py", guards=[guard])
     assert found.reasons["hold a guard in what has changed of ground"] == {KAFKA}
     assert KAFKA not in chosen(tree, "include/tailrace/windows/panes.py", guards=[guard]).tests
@@ -161,7 +157,7 @@ def test_a_group_s_seconds_are_shared_by_its_files_and_one_process_has_them(tmp_
 def test_every_room_has_tests_beyond_the_gate_s(chosen_here):
     places = [
         *(ROOT / "include" / "tailrace").glob("*/__init__.py"),
-        *(ROOT / "tools" / room / "__init__.py" for room in GUARDS.mutation.TOOLS),
+        *(ROOT / "tools" / room / "__init__.py" for room in TOOLS),
     ]
     rooms = sorted(path.relative_to(ROOT).as_posix() for path in places)
     assert len(rooms) > 30
@@ -185,9 +181,10 @@ def test_every_pattern_of_the_table_has_files(chosen_here):
 
 
 def test_every_guard_chooses_its_tests(chosen_here):
-    files = {guard.path for guard in GUARDS.MUTATIONS}
+    guards = read_guards()
+    files = {guard.path for guard in guards}
     reasons = chosen_here(*files).reasons
-    held = {test.partition("::")[0] for guard in GUARDS.MUTATIONS for test in guard.tests}
+    held = {test.partition("::")[0] for guard in guards for test in guard.tests}
     assert held == set().union(*(tests for reason, tests in reasons.items() if reason.startswith("hold a guard")))
 
 

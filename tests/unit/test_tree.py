@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
-from doc_pages import tool_module
+from guards import Guard
+from tree import derived, derived_texts, guard_texts, language, lengths, pages
 
-tool_module("guards")
-derived, lengths, language, guard_texts, pages = (
-    tool_module(f"tree.{name}") for name in ("derived", "lengths", "language", "guard_texts", "pages")
-)
 PAGE = """\
 Before
 
@@ -125,39 +121,37 @@ def test_a_word_that_makes_riddles_is_counted_over_code_and_pages(tmp_path, writ
     assert "41 times, more than 40" in problem.fault
 
 
-def guard(text="if a:", file="a/b.py", tests=("tests/test_b.py::test_b[1]",)):
-    return tool_module("guards.mutation").Mutation("a guard", file, text, "if True:", tests)
+ROW = "include/tailrace/a/b.py\tif a:\tif True:\ttests/test_b.py::test_b[1]"
 
 
 @pytest.mark.parametrize(
-    ("mutation", "fault"),
+    ("row", "fault"),
     [
-        (guard(), None),
-        (guard(text="if c:"), "a/b.py has 'if c:' 0 times"),
-        (guard(text="return"), "a/b.py has 'return' 2 times"),
-        (guard(file="a/c.py"), "a/c.py has 'if a:' 0 times"),
-        (guard(tests=()), "no test goes red without it"),
-        (guard(tests=("tests/test_c.py",)), "there is no file tests/test_c.py"),
-        (guard(tests=("tests/test_b.py::test_c",)), "tests/test_b.py has no test_c"),
+        (ROW, None),
+        (ROW.replace("if a:", "if a:⏎    return 1⏎"), None),
+        (ROW.replace("if a:", "if c:"), "include/tailrace/a/b.py has 'if c:' 0 times"),
+        (ROW.replace("if a:", "return"), "include/tailrace/a/b.py has 'return' 2 times"),
+        (ROW.replace("/b.py", "/c.py"), "include/tailrace/a/c.py has 'if a:' 0 times"),
+        (ROW.replace("if True:", "if a:"), "its replacement is its text"),
+        (ROW.rpartition("\t")[0], "no test goes red without it"),
+        (f"{ROW}\ttests/test_c.py", "there is no file tests/test_c.py"),
+        (ROW.replace("test_b[1]", "test_c"), "tests/test_b.py has no test_c"),
+        (f"{ROW}\n{ROW}", "the line before is the same guard"),
+        (f"{ROW.replace('a/b.py', 'b/b.py')}\n{ROW}", "include/tailrace/a/b.py stands behind include/tailrace/b/b.py"),
     ],
 )
-def test_a_guard_has_its_text_once_and_its_tests(mutation, fault, tmp_path, write, monkeypatch):
-    write(**{"include/tailrace/a/b.py": "if a:\n    return 1\nreturn 2\n", "tests/test_b.py": "def test_b(n): pass\n"})
-    write(**{"tools/guards/a.py": '\nMutation("a guard")\n', "tools/guards/__init__.py": ""})
-    monkeypatch.setattr(guard_texts, "FILES", [SimpleNamespace(__name__="guards.a", MUTATIONS=[mutation])])
-    assert said(guard_texts.guards(tmp_path)) == ([("tools/guards/a.py:2", fault)] if fault else [])
+def test_a_guard_has_its_text_once_and_its_tests(row, fault, tmp_path, write):
+    for room in "ab":
+        write(**{f"include/tailrace/{room}/b.py": "if a:\n    return 1\nreturn 2\n"})
+    write(**{"tests/test_b.py": "def test_b(n): pass\n", "tools/guards.tsv": f"{row}\n"})
+    last = f"tools/guards.tsv:{len(row.splitlines())}"
+    assert said(guard_texts.guards(tmp_path)) == ([(last, fault)] if fault else [])
 
 
-def test_a_guard_stands_in_a_file_of_its_room(tmp_path, write, monkeypatch):
-    files = {"a": [guard()], "a_more": [guard(), guard(file="c/d.py")], "e_more": [guard(file="e/f.py")]}
-    listed = [SimpleNamespace(__name__=f"guards.{name}", MUTATIONS=each) for name, each in files.items()]
-    monkeypatch.setattr(guard_texts, "FILES", listed)
-    write(**{f"tools/guards/{name}.py": "" for name in (*files, "mutation", "unlisted")})
-    assert said(guard_texts.rooms(tmp_path)) == [
-        ("tools/guards/unlisted.py", "is not in FILES of tools/guards/__init__.py"),
-        ("tools/guards/a_more.py", "has guards of the room c"),
-        ("tools/guards/e_more.py", "is a part of e.py, which is missing"),
-    ]
+def test_a_guard_is_named_by_what_changes_without_it():
+    guard = Guard.from_line("include/tailrace/a/b.py\tif a:⏎    return\t\ttests/test_b.py")
+    assert guard.name == "a/b.py: if a: return → nothing"
+    assert guard.text == "if a:\n    return"
 
 
 def test_pages_lack_what_only_the_code_has(tmp_path, write):
@@ -194,16 +188,14 @@ def test_the_page_of_the_api_names_what_there_is(tmp_path, write):
 
 
 def test_durations_of_files_and_groups_that_are_no_more_go(tmp_path, write):
-    texts = tool_module("tree.derived_texts")
     write(**{"tests/test_a.py": 'mark("group")\n'})
     kept = {"group": 3, "tests/test_a.py": 0.5}
     text = json.dumps(kept, indent=1) + "\n"
-    assert texts.living_durations(text, tmp_path) == text
+    assert derived_texts.living_durations(text, tmp_path) == text
     stale = json.dumps({"gone": 1} | kept | {"tests/test_b.py": 2}, indent=1) + "\n"
-    assert texts.living_durations(stale, tmp_path) == text
+    assert derived_texts.living_durations(stale, tmp_path) == text
 
 
 def test_the_table_of_gauges_is_read_from_their_source():
-    texts = tool_module("tree.derived_texts")
     source = 'GAUGES = {\n    "k_s": Gauge("the slack", "s", lambda _, of: of.k),\n}\n'
-    assert texts.gauge_table(source).splitlines()[2:] == ["| `k_s` | the slack | s |"]
+    assert derived_texts.gauge_table(source).splitlines()[2:] == ["| `k_s` | the slack | s |"]

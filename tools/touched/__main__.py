@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from guards import MUTATIONS
+from guards import read_guards
 from tailrace.ground.errors import Refused
 from touched.changes import base_of, changed_since
 from touched.choice import Choice
@@ -42,7 +42,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         print(f"nothing has changed since {base}, so no test is touched")
         return 0
     imports = Imports(root, gone=[path for path in changed if not (root / path).exists()])
-    choice = Choice(root, changed, imports, MUTATIONS)
+    choice = Choice(root, changed, imports, read_guards())
     print(report(choice, Seconds(root, imports.tests), options.processes, with_tests=options.list), flush=True)
     if options.list:
         return 0

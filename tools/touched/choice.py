@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from guards.mutation import Mutation, inside_of, path_of
+from guards import Guard
+from rooms import inside_of, path_of
 from touched.imports import Imports, is_test
 from touched.table import ALWAYS, TABLE, Row
 
@@ -23,7 +24,7 @@ _DATA = ("samples", "examples")
 class Choice:
     """The tests that a change touches, by the reasons for which they are chosen."""
 
-    def __init__(self, root: Path, changed: Iterable[str], imports: Imports, guards: Iterable[Mutation]) -> None:
+    def __init__(self, root: Path, changed: Iterable[str], imports: Imports, guards: Iterable[Guard]) -> None:
         self.changed = sorted(changed)
         self.reasons: dict[str, set[str]] = defaultdict(set)
         self._root, self._imports, self._guards = root, imports, [*guards]
@@ -61,7 +62,7 @@ class Choice:
         self._add(f"are named as a file of {room} that has changed", self._matching(f"*/test_{inside.stem}.py"))
         self._add(f"import what has changed of {room}", self._imports.tests_of([path]))
         self._add(f"are of a file that uses what has changed of {room}", self._of_users(path))
-        held = {test.partition("::")[0] for guard in self._guards if guard.file == str(inside) for test in guard.tests}
+        held = {test.partition("::")[0] for guard in self._guards if guard.path == path for test in guard.tests}
         self._add(f"hold a guard in what has changed of {room}", held)
 
     def _of_users(self, path: str) -> set[str]:

@@ -115,7 +115,7 @@ TABLE = (
         "read it in the demonstration",
     ),
     Row(("tests/data/expressions/*",), ("tests/*/test_expressions.py",), "compute the lines of expressions"),
-    Row(("tools/guards/*", "tools/tree/*"), ("tests/unit/test_tree.py",), "hold the rules of the tree"),
+    Row(("tools/guards*", "tools/tree/*"), ("tests/unit/test_tree.py",), "hold the rules of the tree"),
     Row(("tools/chaos/*",), ("tests/unit/test_chaos.py",), "hold the tally of faults"),
     Row(("tools/touched/*",), ("tests/unit/test_touched.py",), "hold this choice"),
     Row(

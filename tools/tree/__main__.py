@@ -23,7 +23,6 @@ RULES: tuple[Callable[[Path], Iterable[Problem]], ...] = (
     language.docstrings,
     language.exceptions,
     guard_texts.guards,
-    guard_texts.rooms,
     pages.environment_variables,
     pages.exit_codes,
     pages.extras,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from guards.mutation import TOOLS
+from rooms import TOOLS
 from tailrace.ground.errors import Problem
 
 PRODUCT = ("include", *(f"tools/{room}" for room in TOOLS), "dags", "plugins", "spark_apps", "README.md", "docs")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from doc_pages import blocks
-from guards.mutation import TOOLS
+from rooms import TOOLS
 from tailrace.ground.errors import Problem
 from tree.derived import by_hand
 

@@ -22,7 +22,8 @@ from jsonschema import Draft202012Validator
 
 import other_programs
 from checkout_commands import DEV
-from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, site_module, words
+from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, words
+from docs_site import reference
 from tailrace.cli.commands import app
 from tailrace.drivers import spark_daemon
 from tailrace.expressions import expression
@@ -33,7 +34,7 @@ from unit.cli.conftest import tailrace
 
 __all__ = ["tailrace"]
 
-PAGES = WRITTEN | site_module("reference").pages()
+PAGES = WRITTEN | reference.pages()
 BLOCKS = {page: blocks(text) for page, text in PAGES.items()}
 LANGUAGES = {"yaml", "sh", "bash", "console", "csv", "json", "sql", "py", "python", "text", "ini", "toml", "html", ""}
 COMMANDS = typer.main.get_command(app).commands

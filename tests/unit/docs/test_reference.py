@@ -9,13 +9,13 @@ import pytest
 from pydantic import ValidationError
 
 import tailrace
-from doc_pages import ROOT, site_module
+from doc_pages import ROOT
+from docs_site import commands, errors, hooks, query_fields, reference
 from tailrace.query.declared import declared_query
 from unit.query.test_query import SMALLEST
 
-PAGES = site_module("reference").pages()
-FIELDS, COMMANDS, ERRORS = site_module("query_fields"), site_module("commands"), site_module("errors")
-SECTIONS = FIELDS.sections()
+PAGES = reference.pages()
+SECTIONS = query_fields.sections()
 ROW = r"^\| `{name}` \| [^|]"
 
 
@@ -31,13 +31,13 @@ def rows(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "model", [model for model in SECTIONS if model not in FIELDS.QUERIES], ids=lambda each: each.__name__
+    "model", [model for model in SECTIONS if model not in query_fields.QUERIES], ids=lambda each: each.__name__
 )
 def test_a_section_has_every_field(model):
     section = SECTIONS[model]
     page = f"reference/{section.page}.md"
     (heading,) = re.findall(rf"^## (.*\{{#{section.anchor}\}})$", PAGES[page], re.MULTILINE)
-    assert rows(part(page, heading)) == {*FIELDS.fields(model)}
+    assert rows(part(page, heading)) == {*query_fields.fields(model)}
 
 
 @pytest.mark.parametrize("model", SECTIONS, ids=lambda each: each.__name__)
@@ -45,13 +45,13 @@ def test_the_first_colon_of_a_description_stands_before_its_example(model):
     """Refusals and the JSON Schema part a description there."""
     for name, field in model.model_fields.items():
         meaning, _, example = (field.description or "").partition(": ")
-        assert FIELDS._parted(field.description or "") == (meaning, example), name
+        assert query_fields._parted(field.description or "") == (meaning, example), name
 
 
 def test_the_top_has_the_fields_of_every_kind():
-    fields = {name for query in FIELDS.QUERIES for name in query.model_fields}
+    fields = {name for query in query_fields.QUERIES for name in query.model_fields}
     assert rows(part("reference/query.md", "Top of the file")) == fields | {"sql"}
-    kinds = {name for query in FIELDS.QUERIES for name in get_args(query.model_fields["kind"].annotation)}
+    kinds = {name for query in query_fields.QUERIES for name in get_args(query.model_fields["kind"].annotation)}
     (kind,) = re.findall(r"^\| `kind` \| ([^|]*) \|", PAGES["reference/query.md"], re.MULTILINE)
     assert {*re.findall(r"`(\w+)`", kind)} == kinds
 
@@ -66,17 +66,17 @@ def test_a_default_on_a_page_is_the_one_of_a_file():
     assert "| `name` | text | *required* |" in PAGES["reference/query.md"]
 
 
-@pytest.mark.parametrize("name", COMMANDS.commands())
+@pytest.mark.parametrize("name", commands.commands())
 def test_a_command_has_every_option(name):
-    command = COMMANDS.commands()[name]
+    command = commands.commands()[name]
     expected = {
         option.metavar or option.name.upper()
-        for option in COMMANDS.options(command)
+        for option in commands.options(command)
         if option.param_type_name == "argument"
     }
     expected |= {
         ", ".join([*option.opts, *option.secondary_opts])
-        for option in COMMANDS.options(command)
+        for option in commands.options(command)
         if option.param_type_name == "option"
     }
     assert rows(part("reference/commands.md", f"tailrace {name}")) == {each.replace("|", "\\|") for each in expected}
@@ -100,7 +100,7 @@ def refusals() -> set[str]:
 
 
 def test_an_exception_that_a_user_meets_has_a_row():
-    names = [error.__name__ for error in ERRORS.ERRORS]
+    names = [error.__name__ for error in errors.ERRORS]
     assert sorted(names) == sorted((refusals() | {"Failed"}) - OF_THE_CONSOLE)
     public = {name for name in tailrace.__all__ if isinstance(getattr(tailrace, name), type)}
     assert {name for name in public if issubclass(getattr(tailrace, name), Exception)} <= {*names}
@@ -108,7 +108,7 @@ def test_an_exception_that_a_user_meets_has_a_row():
     assert shown == names
 
 
-@pytest.mark.parametrize("error", ERRORS.ERRORS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("error", errors.ERRORS, ids=lambda each: each.__name__)
 def test_an_exception_says_when_it_is_raised_and_what_to_do(error):
     when, what_to_do, *_ = (error.__doc__ or "").split("\n\n")
     assert when.startswith("Raised ")
@@ -126,6 +126,6 @@ def test_a_public_class_comes_before_the_name_that_a_user_catches():
 
 def test_no_link_of_the_readme_leads_out_of_the_site():
     """MkDocs checks the links of Markdown alone, and the README has some in HTML."""
-    readme = site_module("hooks").from_top((ROOT / "README.md").read_text())
+    readme = hooks.from_top((ROOT / "README.md").read_text())
     assert readme.count('href="pictures/') == readme.count("<a href=") > 0
     assert not re.search(r'(\]\(|=")docs/', readme)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from doc_pages import SITE, WRITTEN, site_module
+from doc_pages import SITE, WRITTEN
+from docs_site import reference
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("process")]
 
@@ -41,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_has_every_page(site):
     names = {"index.html", "contributing.html", "changelog.html", "404.html"}
     names |= {name.removeprefix("docs/").replace(".md", ".html") for name in WRITTEN if name.startswith("docs/")}
-    names |= {name.replace(".md", ".html") for name in site_module("reference").pages()}
+    names |= {name.replace(".md", ".html") for name in reference.pages()}
     assert {str(file.relative_to(site)) for file in site.rglob("*.html")} == names
 
 

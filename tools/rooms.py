@@ -1,28 +1,12 @@
-"""A guard of tailrace, and the quick tests that go red without it."""
+"""The rooms of the package, and of what stands beside it in tools/."""
 
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 PACKAGE = PurePosixPath("include/tailrace")
 TOOLS = ("bench", "demo", "generators")
-"""The rooms that stand in tools/, beside the package."""
-
-
-class Mutation(NamedTuple):
-    """A guard, the text of a file that makes it, the text in its place, and the tests that must fail then."""
-
-    guard: str
-    file: str
-    text: str
-    replacement: str
-    tests: tuple[str, ...]
-
-    @property
-    def path(self) -> str:
-        """The path of its file in the repository."""
-        return path_of(self.file)
+"""The rooms that stand in tools/."""
 
 
 def path_of(inside: str) -> str:
