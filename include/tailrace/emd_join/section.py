@@ -24,6 +24,9 @@ from tailrace.kind.pair_condition import check_condition, condition_uses, select
 from tailrace.kind.selection import Selected, check_selection, selected
 from tailrace.partition.routes import LEFT, RIGHT
 
+LIST = pa.list_(pa.float64())
+"""The Arrow type of a histogram's masses."""
+
 MOST_BINS = 1024
 """The most bins of a histogram; an exact distance between larger ones takes seconds."""
 
@@ -192,7 +195,7 @@ class EmdJoinSection(Section):
     @property
     def uses(self) -> tuple[ColumnUse, ...]:
         """The uses of the columns of both streams."""
-        named = ColumnUse(self.histogram, JOIN, (), "histogram", "emd_join.histogram", dtype=pa.list_(pa.float64()))
+        named = ColumnUse(self.histogram, JOIN, (), "histogram", "emd_join.histogram", dtype=LIST)
         compared = [named._replace(side=side) for side in (LEFT, RIGHT)]
         distance = [Selected("distance", None, "distance")] if self.distances else []
         selection = selection_uses([*distance, *self.selection], "emd_join.select", compared)

@@ -231,4 +231,4 @@ def test_a_query_without_selection_carries_the_score_alone(tmp_path: Path) -> No
     driver.run(flush=True)
     kind = driver.pipeline.kind
     assert kind.summary.types.keys() == {"tuples", "score", "id"}
-    assert kind.inputs[0].carried == uses_of(*NOTES)
+    assert kind.inputs[0].carried == {"score": "value"}
