@@ -201,12 +201,12 @@ class FunctionSection(HavingSection, ValuesSection):
 
     function: FunctionName = Field(description=FUNCTION)
 
-    def uses(self, order: Iterable[str] = ()) -> tuple[ColumnUse, ...]:
-        """Return the uses of the stream's columns; `order` as in `uses_as`."""
+    def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
         dtype = None if self.function in _OF_ANY_TYPE else pa.float64()
         uses = list(self.uses_as(VALUE, "aggregate", order))
         uses = [use._replace(part=VALUE, dtype=dtype) if use.way == AGGREGATION else use for use in uses]
-        return (*uses, *self.deciding_uses({VALUE: uses}))
+        return (*uses, *self.deciding_uses(over or self.over_names, {VALUE: uses}))
 
     @property
     def aggregates(self) -> dict[str, FunctionSection]:

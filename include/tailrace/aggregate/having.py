@@ -38,9 +38,9 @@ class HavingSection(Section):
     def over_names(self) -> ExpressionsOverNames:
         """The expressions and the condition, with names in place of their aggregates."""
 
-    def deciding_uses(self, uses: Uses) -> list[ColumnUse]:
+    def deciding_uses(self, over: ExpressionsOverNames, uses: Uses) -> list[ColumnUse]:
         """Return the uses of the stream's columns by the condition, given those by the aggregates that it reads."""
-        having = self.over_names.having
+        having = over.having
         return [] if having is None else passed_on(uses, having.text, way=FILTER, answers=(), text=self.having)
 
     def in_structure(self) -> dict[str, str]:

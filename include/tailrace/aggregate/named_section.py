@@ -131,9 +131,9 @@ class NamedAggregatesSection(HavingSection):
         hidden = {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
         return self.functions | hidden
 
-    def uses(self, order: Iterable[str] = ()) -> tuple[ColumnUse, ...]:
-        """Return the uses of the stream's columns; `order` as in `uses_as`."""
-        over = self.over_names
+    def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
+        over = over or self.over_names
         uses = {name: [*each.uses_as(name, f"aggregate.{name}", order)] for name, each in self.functions.items()}
         conditions = sum(use.derives is not None for each in uses.values() for use in each)
         for name, (section, place, condition) in over.hidden.items():
@@ -144,7 +144,7 @@ class NamedAggregatesSection(HavingSection):
         for name, text in over.texts.items():
             uses[name] = passed_on(uses, text, answers=(name,))
         of_hidden = [use._replace(answers=None) for name in over.hidden for use in uses[name]]
-        return (*(use for name in self.each for use in uses[name]), *of_hidden, *self.deciding_uses(uses))
+        return (*(use for name in self.each for use in uses[name]), *of_hidden, *self.deciding_uses(over, uses))
 
     def in_structure(self) -> dict[str, str]:
         """Return the expressions, too."""

@@ -30,7 +30,8 @@ def aggregate_of(
 
     The values and answers of one aggregate without a name are doubles; named ones read columns in their own types.
     """
-    expressions, needed = section.over_names, Input(of_side(section.uses(), 0), types)
+    expressions = section.over_names
+    needed = Input(of_side(section.uses(over=expressions), 0), types)
     carried_types = types.of_carried(needed.carried)
     return (SessionAggregate if isinstance(windows, Sessions) else Aggregate)(
         windows,
