@@ -13,7 +13,7 @@ from tailrace.aggregate.amend import AmendedAggregates
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.planning import single
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.functions.function import Values
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
@@ -37,7 +37,7 @@ def kind_of(
     declared = {"function": function} | ({} if function == "count" else {"column": "value"})
     declared |= ({} if q is None else {"q": q}) | more
     types = ColumnTypes(key_type or pa.string(), id_type or pa.string())
-    return single(windows, FunctionSection.model_construct(**declared), types, keys)
+    return aggregate_of(windows, FunctionSection.model_construct(**declared), types, keys)
 
 
 def fields_of(kind: Aggregate) -> dict[str, Any]:

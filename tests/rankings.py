@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed
+from tailrace.kind.column_use import ColumnUse, of_side
+from tailrace.topk.section import TopKSection
 
 Ranking = list[tuple[str, Any]]
 
@@ -32,6 +34,11 @@ SCORES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "text": (pa.string(), ["", "9", "10", "Z", "a", "é", "\uffff", "𝄞"]),
 }
 """Types of scores, and values of each, among them neighbours that are one double."""
+
+
+def uses_of(*selected: str) -> tuple[ColumnUse, ...]:
+    """The uses of columns by a ranking of the column `value`, with further columns."""
+    return of_side(TopKSection(k=1, score="value", select=selected).uses(), 0)
 
 
 def with_scores(tuples: Sequence[Tuple], name: str) -> list[Tuple]:

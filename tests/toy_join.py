@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from tailrace.ground.columns import unify
 from tailrace.ground.facts import Facts
+from tailrace.kind.column_use import JOIN, ColumnUse, of_side
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
-from tailrace.kind.pair_condition import with_carried
+from tailrace.kind.pair_condition import condition_uses, selection_uses
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_key import task_of
@@ -52,10 +53,10 @@ class ToyJoin(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        inputs = (Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
-        return tuple(
-            with_carried(each, side, self.selection, self.condition, "toy_join") for side, each in enumerate(inputs)
-        )
+        compared = (ColumnUse("value", JOIN, (), "value", side=side, dtype=pa.string()) for side in (0, 1))
+        where = None if self.condition is None else self.condition.projection.where
+        uses = [*compared, *selection_uses(self.selection, "toy_join.select"), *condition_uses(where, "toy_join.where")]
+        return tuple(Input(of_side(uses, side), types) for side, types in enumerate(self.column_types))
 
     @property
     def partition(self) -> ByValue:

@@ -5,9 +5,10 @@ A query loads the room of its own kind alone: the other rooms take as long to im
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tailrace.kind.column_use import of_side
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
@@ -17,39 +18,32 @@ from tailrace.query.windowed import AggregateQuery, TopKQuery
 from tailrace.windows.sliding import Sliding
 
 
-def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+def _aggregate(query: AggregateQuery, types: Sequence[ColumnTypes]) -> Kind:
     from tailrace.aggregate.planning import aggregate_of
 
-    assert isinstance(query, AggregateQuery)
     return aggregate_of(query.window.windows, query.aggregate, types[0], types[0].of_keys(query.key_names))
 
 
-def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+def _topk(query: TopKQuery, types: Sequence[ColumnTypes]) -> Kind:
     from tailrace.topk.kind import TopK
-    from tailrace.topk.selected import PREFIX
 
-    assert isinstance(query, TopKQuery)
-    section = query.topk
-    descending, columns = section.order == "descending", {"score": section.score}
+    section, uses = query.topk, of_side(query.topk.uses(), 0)
     keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
-    score_type = types[0].of_carried(columns)["score"]
-    selected = {name: types[0].of_carried([PREFIX + name])[PREFIX + name] for name in section.select}
-    windows = query.window.windows
-    own: dict[str, Any] = {"method": section.method, "selected": selected, "score_type": score_type}
-    return TopK(windows, columns, *keys, k=section.k, descending=descending, **own)
+    score, *selected = types[0].of_carried(use.part for use in uses).values()
+    own: dict[str, Any] = {"method": section.method, "selected": dict(zip(section.select, selected, strict=True))}
+    own |= {"score_type": score, "k": section.k, "descending": section.order == "descending"}
+    return TopK(query.window.windows, uses, *keys, **own)
 
 
-def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+def _emd_join(query: EmdJoinQuery, types: Sequence[ColumnTypes]) -> Kind:
     from tailrace.emd_join.kind import EmdJoin
     from tailrace.emd_join.planning import plan_of
 
-    assert isinstance(query, EmdJoinQuery)
     section, (left, right) = query.emd_join, types
     search_plan, bins = plan_of(section), len(section.costs)
     return EmdJoin(
         query.window.size_ms,
         (left, right),
-        histogram=section.histogram,
         bins=bins,
         search=search_plan.search,
         method=search_plan.method,
@@ -57,16 +51,16 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
         distances=section.distances,
         selection=section.selection,
         condition=PairCondition.parse(section.where, types, "emd_join.where"),
+        uses=section.uses,
     )
 
 
-def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+def _spatial_join(query: SpatialJoinQuery, types: Sequence[ColumnTypes]) -> Kind:
     from tailrace.spatial_join.interval_join import SpatialIntervalJoin
     from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
     from tailrace.spatial_join.table_join import SpatialTableJoin
     from tailrace.spatial_join.window_join import SpatialWindowJoin
 
-    assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
     condition = PairCondition.parse(section.where, types, "spatial_join.where")
     if section.join == "table":
@@ -78,9 +72,10 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
             selection=section.selection,
             condition=condition,
             answers_unmatched=section.table is not None and section.table.on_no_match == "null",
+            uses=section.uses,
         )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
-    parts |= {"selection": section.selection, "condition": condition}
+    parts |= {"selection": section.selection, "condition": condition, "uses": section.uses}
     if section.interval is not None:
         reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
         return SpatialIntervalJoin(reach_ms, (left, right), interval=interval, bins=section.bin_ms, **parts)
@@ -89,7 +84,12 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     return SpatialWindowJoin(sliding.size_ms - 1, (left, right), sliding=sliding, **parts)
 
 
-KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}
+KINDS: dict[str, Callable[[Any, Sequence[ColumnTypes]], Kind]] = {
+    "aggregate": _aggregate,
+    "topk": _topk,
+    "emd_join": _emd_join,
+    "spatial_join": _spatial_join,
+}
 
 
 def build(query: Query, types: Sequence[ColumnTypes] | None = None) -> Kind:

@@ -133,4 +133,4 @@ def test_a_section_goes_through_pickle(declared: dict[str, object]) -> None:
     models = TypeAdapter(AggregateSection)
     found = models.validate_python(declared)
     assert pickle.loads(pickle.dumps(found)) == found
-    assert found.parameters == ({"q": 0.9} if "q" in declared else {})
+    assert found.parameters_of(found.function) == ({"q": 0.9} if "q" in declared else {})

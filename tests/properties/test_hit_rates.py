@@ -16,12 +16,13 @@ import pytest
 from bench.simulate import RecordedStream
 from bench.topk import drift, paper_query, promise
 from bench.topk.calibrated import calibrations, search_of
+from rankings import uses_of
 from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 SIZE, SLIDE, RATE, SECONDS, TICK = 60_000, 5_000, 200, 6_000, 100
-KIND = TopK(Sliding(SIZE, SLIDE), {"score": "value"}, pa.string(), pa.int64(), k=5, descending=True)
+KIND = TopK(Sliding(SIZE, SLIDE), uses_of(), pa.string(), pa.int64(), k=5, descending=True)
 WAITS = np.array([0, 2_000, 4_000, 12_000])
 
 

@@ -13,7 +13,7 @@ from harness import run
 from memory_tables import MemoryTables
 from oracle import Settings, Tuple, latest, stream
 from oracle_assertions import assert_close, assert_streamed
-from rankings import rankings_of, streamed
+from rankings import rankings_of, streamed, uses_of
 from streams import cuts, disordered
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -73,7 +73,7 @@ def test_corrected_answers_have_the_columns_too(data, case) -> None:
 def test_rankings_by_lists_of_keys(data, case, k: int) -> None:
     tuples, query, keys = case
     windows = Sliding(query.size, query.slide)
-    kind = TopK(windows, {"score": "value"}, pa.string(), keys=keys, k=k, descending=True)
+    kind = TopK(windows, uses_of(), pa.string(), keys=keys, k=k, descending=True)
     rows = run(tuples, query, data.draw(cuts(len(tuples)), label="cuts"), kind=kind, keys=keys).get("results", [])
     assert_named(rows, keys)
     assert rankings_of(rows) == streamed(stream(tuples, query), tuples, query, k)

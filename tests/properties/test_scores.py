@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from examples import drawn
 from harness import run, windows_of
 from oracle import stream
-from rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
+from rankings import SCORES, contents, ranked, rankings_of, streamed, uses_of, with_scores
 from streams import cuts, disordered
 from tailrace.sources.carried_columns import score_type
 from tailrace.topk import best
@@ -30,7 +30,7 @@ def small_bounds():
 
 def kind_of(query, name: str, k: int, method: str, descending: bool) -> TopK:
     own = {"k": k, "descending": descending, "method": method, "score_type": score_type(str(SCORES[name][0]))}
-    return TopK(windows_of(query), {"score": "value"}, pa.string(), **own)
+    return TopK(windows_of(query), uses_of(), pa.string(), **own)
 
 
 @pytest.mark.parametrize("method", ["adaptive", "list", "gstopk"])

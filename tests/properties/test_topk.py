@@ -15,7 +15,7 @@ from examples import drawn
 from harness import NOTES, run, windows_of
 from oracle import stream
 from oracle_assertions import assert_late
-from rankings import assert_selected, contents, ranked, rankings_of, streamed
+from rankings import assert_selected, contents, ranked, rankings_of, streamed, uses_of
 from streams import cuts, disordered
 from tailrace.topk import best, methods
 from tailrace.topk.candidate_lists import CandidateLists
@@ -36,8 +36,9 @@ def small_bounds():
 
 def kind_of(query, k: int, method: str, descending: bool = True, selects: bool = True) -> TopK:
     """The kind over the oracle's windows, with further columns or without."""
-    own = {"k": k, "descending": descending, "method": method, "selected": NOTES if selects else {}}
-    return TopK(windows_of(query), {"score": "value"}, pa.string(), **own)
+    selected = NOTES if selects else {}
+    own = {"k": k, "descending": descending, "method": method, "selected": selected}
+    return TopK(windows_of(query), uses_of(*selected), pa.string(), **own)
 
 
 @pytest.mark.parametrize("method", EXACT)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import pyarrow as pa
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.config import JsonDict, JsonValue
 
@@ -14,6 +16,7 @@ from tailrace.expressions.expression import parse
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING, VALUE
 from tailrace.ground.fields import MOST_IN_LIST, Column, Section, field_error
+from tailrace.kind.column_use import AGGREGATION, FILTER, SORT, ColumnUse
 
 if TYPE_CHECKING:
     FunctionName = str
@@ -24,6 +27,9 @@ _REQUIRED = dict.fromkeys(name for each in FUNCTIONS.values() for name in (*each
 """The fields that some functions need."""
 _OPTIONS = dict.fromkeys(name for each in FUNCTIONS.values() for name in each.options)
 """The fields that may be true beside some functions."""
+
+VALUE_PART, CONDITION_PART = "value_", "condition_"
+"""Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
 
 FUNCTION = "aggregate function of each window: sum"
 """The description of the field `function`."""
@@ -116,6 +122,32 @@ class ValuesSection(Section):
         names = () if function is None else (getattr(self, name) for name in FUNCTIONS[function].columns)
         return tuple(name for name in names if name is not None)
 
+    def uses_as(self, name: str, field: str, order: Iterable[str]) -> Iterator[ColumnUse]:
+        """Yield the uses of the stream's columns by the function of an answer with a name.
+
+        Parameters
+        ----------
+        field : str
+            The section's place in the query file.
+        order : iterable of str
+            The columns by which tuples are in order.
+        """
+        function = str(getattr(self, "function", None))
+        parts = dict.fromkeys(("column", *FUNCTIONS[function].columns))
+        columns = {part: column for part in parts if (column := getattr(self, part)) is not None}
+        text = f"{function}({', '.join(dict.fromkeys(columns.values()))})" if columns else function
+        values = [
+            ColumnUse(column, AGGREGATION, (name,), VALUE_PART + column, f"{field}.{part}", text=text)
+            for part, column in columns.items()
+        ]
+        if self.by is not None:  # in tuples it is the first one
+            yield values[-1]._replace(answers=None, field="")
+        yield from values
+        if (where := self.where) is not None:
+            yield ColumnUse(f"{field}.where", FILTER, (name,), CONDITION_PART + name, text=where, derives=where)
+        if FUNCTIONS[function].in_order:
+            yield from (ColumnUse(column, SORT, (name,), text=text) for column in order)
+
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
         parameters = {name: getattr(self, name) for name in FUNCTIONS[function].parameters}
@@ -156,10 +188,17 @@ class FunctionSection(HavingSection, ValuesSection):
 
     function: FunctionName = Field(description=FUNCTION)
 
+    def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
+        dtype = None if FUNCTIONS[self.function].in_own_type else pa.float64()
+        uses = list(self.uses_as(VALUE, "aggregate", order))
+        uses = [use._replace(part=VALUE, dtype=dtype) if use.way == AGGREGATION else use for use in uses]
+        return (*uses, *self.deciding_uses(over or self.over_names, {VALUE: uses}))
+
     @property
-    def parameters(self) -> dict[str, float | bool]:
-        """The parameters that the function takes."""
-        return self.parameters_of(self.function)
+    def aggregates(self) -> dict[str, FunctionSection]:
+        """The one aggregate, by its name in the answers."""
+        return {VALUE: self}
 
     @property
     def over_names(self) -> ExpressionsOverNames:

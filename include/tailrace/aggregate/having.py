@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import Field
 
@@ -13,6 +14,16 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.ground.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import Section, field_error
+from tailrace.kind.column_use import FILTER, ColumnUse
+
+Uses = Mapping[str, Iterable[ColumnUse]]
+"""The uses of the stream's columns by aggregates and by expressions over them, by their names."""
+
+
+def passed_on(uses: Uses, expression: str, **changes: Any) -> list[ColumnUse]:
+    """Return the uses of the stream's columns by an expression over aggregates: theirs, with changes."""
+    read = (use for name in parse(expression).columns for use in uses.get(name, ()) if use.answers is not None)
+    return [use._replace(part="", **changes) for use in read]
 
 
 class HavingSection(Section):
@@ -26,6 +37,11 @@ class HavingSection(Section):
     @abstractmethod
     def over_names(self) -> ExpressionsOverNames:
         """The expressions and the condition, with names in place of their aggregates."""
+
+    def deciding_uses(self, over: ExpressionsOverNames, uses: Uses) -> list[ColumnUse]:
+        """Return the uses of the stream's columns by the condition, given those by the aggregates that it reads."""
+        having = over.having
+        return [] if having is None else passed_on(uses, having.text, way=FILTER, answers=(), text=self.having)
 
     def in_structure(self) -> dict[str, str]:
         """Return the condition as it binds a checkpoint, by field: with one spelling of each aggregate."""

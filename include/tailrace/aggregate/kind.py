@@ -45,23 +45,16 @@ from tailrace.operators.window import PaneState
 class Aggregate(KeyedWindows):
     """One or more aggregates over the windows of each key, each a column of the answers.
 
-    `columns` has the source columns that are read as doubles.
-
     Attributes
     ----------
     aggregates : tuple of NamedAggregate
         Those among the columns of answers, and those within expressions.
     names : tuple of str
         The columns of answers in order: aggregates, and expressions over them.
-    carried : dict
-        Columns of a tuple in their own types: name → the source's column.
     carried_types : dict
-        The types of these, by name in the tuple.
+        The types of a tuple's carried columns, by name in the tuple.
     expressions : tuple of (str, str)
         Names and texts; an expression that fails for an answer gives null.
-    conditions : dict
-        The conditions of aggregates over some of the tuples, by their fields in the query file, such as
-        `aggregate.failures.where`. Each becomes a derived column of the tuples with the field's name.
     having : str or None
         The condition of the answers that are given, over the same columns as expressions; null and a failure are false.
         The other answers are marked in the column `RETRACTED`.
@@ -71,10 +64,8 @@ class Aggregate(KeyedWindows):
 
     aggregates: tuple[NamedAggregate, ...]
     names: tuple[str, ...]
-    carried: Mapping[str, str] = field(default_factory=dict)
     carried_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     expressions: tuple[tuple[str, str], ...] = ()
-    conditions: Mapping[str, str] = field(default_factory=dict)
     having: str | None = None
     counts_overflows: bool = False
 
@@ -134,8 +125,7 @@ class Aggregate(KeyedWindows):
     @property
     def inputs(self) -> tuple[Input, ...]:
         types = ColumnTypes(self.key_type, self.id_type, self.carried_types)
-        needed = Input(self.columns, types, carried=self.carried, nullable=True, finite=True, derived=self.conditions)
-        return (needed,)
+        return (Input(self.uses, types, nullable=True, finite=True),)
 
     @property
     def explanation(self) -> KindExplanation:
@@ -146,20 +136,20 @@ class Aggregate(KeyedWindows):
         return KindExplanation("by the hash of the key", f"{names} of {self.windows.description}", reason)
 
     def type_problems(self) -> list[Problem]:
-        problems = []
+        problems, (needed,) = [], self.inputs
         takes_any = ", ".join(name for name, function in FUNCTIONS.items() if function.takes == "any")
         for each in self.aggregates:
             for name, dtype in () if each.values is None else each.values.types.items():
                 if not FUNCTIONS[each.function].accepts(dtype):
-                    source, wanted = self.carried[name], FUNCTIONS[each.function].takes
+                    source, wanted = needed.carried[name], FUNCTIONS[each.function].takes
                     example = f"number: cast({source} as double)" if wanted == "numbers" else f"flag: {source} > 0"
                     fault = f"function {each.function} takes {wanted}, and column {source} is of type {dtype}"
                     remedy = f"a column of {wanted}, such as columns: {{{example}}}; or {takes_any}"
                     problems.append(Problem(each.field, fault, remedy))
         for column, dtype in self.carried_types.items():
-            if self.carried[column] in self.conditions and not pa.types.is_boolean(dtype):
+            if (condition := needed.carried[column]) in needed.derived and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"
-                problems.append(Problem(self.carried[column], f"the condition is of type {dtype}", remedy))
+                problems.append(Problem(condition, f"the condition is of type {dtype}", remedy))
         try:
             assert problems or self.values
         except NamedError as error:

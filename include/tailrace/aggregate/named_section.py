@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
-from tailrace.aggregate.having import HavingSection
+from tailrace.aggregate.having import HavingSection, passed_on
 from tailrace.aggregate.interval_names import interval_names
 from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
@@ -18,6 +18,7 @@ from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import field_error
 from tailrace.ground.near_names import nearest
+from tailrace.kind.column_use import ColumnUse
 from tailrace.tables.every import ANSWERED
 
 NAMED = "by name"
@@ -125,9 +126,25 @@ class NamedAggregatesSection(HavingSection):
         return expressions_over_names(self.expressions, named, having)
 
     @property
-    def hidden(self) -> dict[str, NamedAggregateSection]:
-        """The aggregates within expressions that have no name in answers."""
-        return {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
+    def aggregates(self) -> dict[str, NamedAggregateSection]:
+        """The aggregates by name, and those within expressions under names that no column of answers can have."""
+        hidden = {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
+        return self.functions | hidden
+
+    def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
+        over = over or self.over_names
+        uses = {name: [*each.uses_as(name, f"aggregate.{name}", order)] for name, each in self.functions.items()}
+        conditions = sum(use.derives is not None for each in uses.values() for use in each)
+        for name, (section, place, condition) in over.hidden.items():
+            conditions += condition is not None
+            derived = {"column": f"{place.path}.filter {conditions}", "derives": condition}
+            each = NamedAggregateSection(**section).uses_as(name, "", order)
+            uses[name] = [use._replace(**({"field": place.field} if use.derives is None else derived)) for use in each]
+        for name, text in over.texts.items():
+            uses[name] = passed_on(uses, text, answers=(name,))
+        of_hidden = [use._replace(answers=None) for name in over.hidden for use in uses[name]]
+        return (*(use for name in self.each for use in uses[name]), *of_hidden, *self.deciding_uses(over, uses))
 
     def in_structure(self) -> dict[str, str]:
         """Return the expressions, too."""

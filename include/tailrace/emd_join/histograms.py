@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from tailrace.kind.inputs import Reject
 
-LIST = pa.list_(pa.float64())
-"""The Arrow type of a histogram's masses."""
-
 Histograms = NDArray[np.float64]
 """The shares of the n bins of m histograms, shape (m, n): not negative, of sum 1."""
 

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
-from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
+from tailrace.emd_join.histograms import HistogramCheck, shares
 from tailrace.emd_join.methods import LOADS, SpreadingMethod
 from tailrace.emd_join.search import Found, HistogramColumns, HistogramSearch
 from tailrace.emd_join.search_cost import FILTER, SOLVE
 from tailrace.ground.columns import Floats, Ints
+from tailrace.kind.column_use import of_side
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
-from tailrace.kind.pair_condition import with_carried
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.routes import Partition
@@ -35,8 +35,6 @@ class EmdJoin(JoinedPairs):
 
     Attributes
     ----------
-    histogram : str
-        The source's column of histograms, in both streams.
     bins : int
         The number of bins of a histogram.
     search : HistogramSearch
@@ -48,7 +46,6 @@ class EmdJoin(JoinedPairs):
         Whether answers include the distance.
     """
 
-    histogram: str
     bins: int
     search: HistogramSearch
     method: SpreadingMethod
@@ -68,11 +65,7 @@ class EmdJoin(JoinedPairs):
     @property
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
-        columns, types = {"histogram": self.histogram}, {"histogram": LIST}
-        inputs = (Input(columns, names, types, check) for names in self.column_types)
-        return tuple(
-            with_carried(each, side, self.selection, self.condition, "emd_join") for side, each in enumerate(inputs)
-        )
+        return tuple(Input(of_side(self.uses, side), types, check) for side, types in enumerate(self.column_types))
 
     @property
     def partition(self) -> Partition:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_serializer, model_validator
 from pydantic_core import CoreSchema
@@ -18,8 +19,13 @@ from tailrace.emd_join import ground_distance, matrix_file
 from tailrace.emd_join.ground_distance import Costs
 from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error, resolve_path
-from tailrace.kind.pair_condition import check_condition
+from tailrace.kind.column_use import JOIN, ColumnUse
+from tailrace.kind.pair_condition import check_condition, condition_uses, selection_uses
 from tailrace.kind.selection import Selected, check_selection, selected
+from tailrace.partition.routes import LEFT, RIGHT
+
+LIST = pa.list_(pa.float64())
+"""The Arrow type of a histogram's masses."""
 
 MOST_BINS = 1024
 """The most bins of a histogram; an exact distance between larger ones takes seconds."""
@@ -185,6 +191,15 @@ class EmdJoinSection(Section):
     def selection(self) -> tuple[Selected, ...]:
         """The columns of an answer beside its identity and distance, in order."""
         return tuple(map(selected, self.select))
+
+    @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        """The uses of the columns of both streams."""
+        named = ColumnUse(self.histogram, JOIN, (), "histogram", "emd_join.histogram", dtype=LIST)
+        compared = [named._replace(side=side) for side in (LEFT, RIGHT)]
+        distance = [Selected("distance", None, "distance")] if self.distances else []
+        selection = selection_uses([*distance, *self.selection], "emd_join.select", compared)
+        return (*compared, *selection, *condition_uses(self.where, "emd_join.where"))
 
     @property
     def costs(self) -> Costs:

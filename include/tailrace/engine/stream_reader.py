@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
-from tailrace.engine.column_fields import column_fields
 from tailrace.engine.derived_columns import bound, with_derived
 from tailrace.engine.lookup_types import with_lookup_types
 from tailrace.engine.quarantined_rows import quarantined_rows
@@ -165,19 +164,15 @@ def columns_of(query: Query) -> dict[str, SourceMapping]:
         assert id_ is not None  # other streams without an id are refused
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
-        read = SourceMapping(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
-        read = replace(read, file_check=needed.file_check, stream=name, column_fields=column_fields(query, name))
-        projection = stream.projection
-        if needed.derived:
-            projection = Projection.parse({**stream.columns, **needed.derived}, stream.where)
-        inputs = () if projection is None else projection.inputs
+        carried = needed.carried | ({RETRACTED: RETRACTED} if isinstance(stream.source, AnswersSource) else {})
+        checks = needed.types, needed.row_check, needed.file_check
+        derived = {**stream.columns, **needed.derived}
+        projection = Projection.parse(derived, stream.where) if derived or stream.where else None
+        read = SourceMapping(*parts, *bounds, *checks, carried, stream.timezone, projection=projection, stream=name)
+        read = replace(read, inputs=() if projection is None else projection.inputs, part_fields=needed.fields)
         read = replace(read, nullable=needed.nullable, finite=needed.finite, required=needed.required)
         read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
-        read = replace(read, groups_nulls=stream.groups_nulls)
-        if isinstance(stream.source, AnswersSource):
-            read = replace(read, carried={**read.carried, RETRACTED: RETRACTED})
-        read = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
-        columns[name] = replace(read, lookups=query.lookups[name])
+        columns[name] = replace(read, lookups=query.lookups[name], groups_nulls=stream.groups_nulls)
     return columns
 
 

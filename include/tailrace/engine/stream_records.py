@@ -69,7 +69,7 @@ class StreamRecords:
         projection = None if projection is None else bound(projection, types)
         read = replace(columns, key=None, values={}, types={}, row_check=None, carried=carried, lookups=())
         read = replace(read, finite=False, required=frozenset())
-        read = replace(read, projection=projection, inputs=inputs, readers={}, column_fields={}, fields=frozenset())
+        read = replace(read, projection=projection, inputs=inputs, readers={}, part_fields={}, fields=frozenset())
         event_time, arrival_time, id_ = map(_own, _OWN)
         tuples = replace(columns, event_time=event_time, arrival_time=arrival_time, id=id_, timezone=None, zones={})
         return StreamRecords(

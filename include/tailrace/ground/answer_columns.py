@@ -8,6 +8,9 @@ VALUE = "value"
 TUPLES = "tuples"
 """The column with the number of tuples of an answer."""
 
+WINDOW_TIMES = ("window_start", "window_end")
+"""The columns with the times of an answer's window."""
+
 RETRACTED = "retracted"
 """The column of versions that are no answers: a correction took them back, or a stream's condition withheld them."""
 

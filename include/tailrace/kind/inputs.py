@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.kind.column_use import FILTER, IDENTITY, SORT, ColumnUse
 from tailrace.kind.table_place import TablePlace
 
 if TYPE_CHECKING:
@@ -62,45 +63,72 @@ class Input:
 
     Attributes
     ----------
-    columns : dict
-        Name in the tuple → the source's column.
+    uses : tuple of ColumnUse
+        Those that have a part in tuples.
     column_types : ColumnTypes
-    types : dict
-        The Arrow type of each column that is not float64, by name in the tuple: list<double>, binary or string.
-    nullable : bool
-        Whether the doubles among `columns` may be null. Otherwise, and for other types, a record with a null is
-        rejected.
     row_check : callable or None
         A further check of the values, which are present and, if doubles, finite.
     file_check : callable or None
         A check of what Parquet files declare of their columns, beyond the types.
-    carried : dict
-        Columns that are carried along unchanged, such as for answers: name in the tuple → the source's column. They may
-        be null, and their types follow from the source.
+    nullable : bool
+        Whether the doubles among `columns` may be null. Otherwise, and for other types, a record with a null is
+        rejected.
     finite : bool
         Whether carried doubles must be finite because the kind computes with them.
-    required : frozenset of str
-        The carried columns that rank tuples, by name in the tuple. A record with a null or a double that is not finite
-        there is rejected, and formats that state no types read them as numbers.
-    derived : dict
-        Further columns that the kind needs: name → expression. The stream's own derived columns come first. A name is
-        the field of the query file that has the expression.
-    readers : dict
-        The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
-        1:5`, by name in the tuple.
     """
 
-    columns: Mapping[str, str]
+    uses: tuple[ColumnUse, ...]
     column_types: ColumnTypes
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     file_check: FileCheck | None = None
-    carried: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False
-    required: frozenset[str] = frozenset()
-    derived: Mapping[str, str] = field(default_factory=dict)
-    readers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of a type of the kind's own: name in the tuple → the source's column."""
+        return {use.part: use.column for use in self.uses if use.dtype is not None}
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of these, by name in the tuple: float64, list<double>, binary or string."""
+        return {use.part: use.dtype for use in self.uses if use.dtype is not None}
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """The columns that are carried along unchanged, such as for answers: name in the tuple → the source's column.
+
+        They may be null, and their types follow from the source. The ones that the kind derives come last.
+        """
+        carried = [use for use in self.uses if use.dtype is None]
+        return {use.part: use.column for use in sorted(carried, key=lambda use: use.derives is not None)}
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The carried columns that rank tuples, by name in the tuple.
+
+        A record with a null or a double that is not finite there is rejected, and formats that state no types read
+        them as numbers.
+        """
+        return frozenset(use.part for use in self.uses if use.way == SORT)
+
+    @property
+    def derived(self) -> dict[str, str]:
+        """Further columns that the kind needs: name → expression. The stream's own derived columns come first."""
+        return {use.column: use.derives for use in self.uses if use.derives is not None}
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The first field of the query file that names each column, by name in the tuple: `aggregate.cost.column`."""
+        return {use.part: use.field for use in reversed(self.uses) if use.field and use.way != FILTER}
+
+    @property
+    def readers(self) -> dict[str, str]:
+        """The fields of the query file that select or read carried columns, by name in the tuple.
+
+        A field that reads one has the place in an expression: `emd_join.where: 1:5`.
+        """
+        return {use.part: use.field for use in reversed(self.uses) if use.way in (IDENTITY, FILTER) and use.field}
 
     @property
     def tuple_columns(self) -> list[str]:
@@ -112,8 +140,7 @@ class Input:
         """An empty batch of tuples with their times, ticks and positions."""
         columns = dict.fromkeys((*_TIMES, "tick", "position"), pa.int64())
         columns |= {"key": self.column_types.key, "id": self.column_types.id}
-        columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
-        columns |= self.column_types.of_carried(self.carried)
+        columns |= self.types | self.column_types.of_carried(self.carried)
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
 
 

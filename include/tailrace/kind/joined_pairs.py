@@ -16,6 +16,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.ground.errors import Problem
 from tailrace.ground.times import EVENT_US
+from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.failed_pairs import FAILURE
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
 from tailrace.kind.pair_condition import PairCondition
@@ -53,6 +54,8 @@ class JoinedPairs(PairQuality):
         The condition `where`, which keeps some of the matching pairs.
     keeps_failed : bool
         Whether answers include the pairs for which the condition fails, with the column `FAILURE`.
+    uses : tuple of ColumnUse
+        The uses of the columns of both sides.
     sort_key : str or None
         The column by which `match` gets prepared rows sorted.
     """
@@ -62,6 +65,7 @@ class JoinedPairs(PairQuality):
     selection: tuple[Selected, ...] = ()
     condition: PairCondition | None = None
     keeps_failed: bool = False
+    uses: tuple[ColumnUse, ...] = ()
 
     sort_key: ClassVar[str | None] = None
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.key_lists import key_columns
+from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey, task_of
@@ -27,8 +28,8 @@ class KeyedWindows(ABC):
 
     Attributes
     ----------
-    columns : dict
-        The columns of a tuple that the kind needs beyond its key and times: name → the source's column.
+    uses : tuple of ColumnUse
+        The uses of the columns of a tuple that the kind needs beyond its key and times.
     key_type, id_type : DataType
         The types in the stream, see `ColumnTypes`.
     keys : dict
@@ -38,7 +39,7 @@ class KeyedWindows(ABC):
     """
 
     windows: Windows
-    columns: dict[str, str]
+    uses: tuple[ColumnUse, ...]
     key_type: pa.DataType
     id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
     keys: Mapping[str, pa.DataType] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class KeyedWindows(ABC):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return (Input(self.columns, ColumnTypes(self.key_type, self.id_type)),)
+        return (Input(self.uses, ColumnTypes(self.key_type, self.id_type)),)
 
     @property
     def partition(self) -> ByKey:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,10 @@ from tailrace.expressions.expression import Expression
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import field_error
+from tailrace.kind.column_use import FILTER, IDENTITY, TRANSFORMATION, ColumnUse
 from tailrace.kind.failed_pairs import counts_of
-from tailrace.kind.inputs import ColumnTypes, Input
-from tailrace.kind.selection import Selected, columns_of_side, selected
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.selection import Selected, selected
 from tailrace.partition.routes import LEFT, RIGHT
 
 _PAIR = "a condition over the columns of one pair of tuples: left.taxi <> right.taxi"
@@ -117,24 +118,25 @@ class PairCondition:
             return [Problem(f"{self.field}: {error.position}", error.fault, error.remedy)]
         return []
 
-    def readers(self, side: int) -> dict[str, str]:
-        """Return the positions at which it reads a side's columns, by their names in tuples."""
-        assert self.projection.where is not None
-        expression = Expression(self.projection.where, SIDES)
-        places = {name: each.name for name, each in self.columns.items() if each.side == side}
-        return {own: f"{self.field}: {expression.position_of(name)}" for name, own in places.items()}
+
+def selection_uses(
+    selection: Iterable[Selected], field: str, compared: Iterable[ColumnUse] = ()
+) -> Iterator[ColumnUse]:
+    """Yield the uses of columns by `select`; one that is computed of a pair comes from the compared columns."""
+    for name, side, column in selection:
+        if side is None:
+            yield from (use._replace(way=TRANSFORMATION, answers=(name,), part="") for use in compared)
+        else:
+            yield ColumnUse(column, IDENTITY, (name,), name, field, side)
 
 
-def with_carried(
-    needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None, section: str
-) -> Input:
-    """Return a side's input with the columns that `select` and `where` of a join's section name."""
-    carried = columns_of_side(selection, side)
-    readers = dict.fromkeys(carried, f"{section}.select")
-    if condition is None:
-        return replace(needed, carried=carried, readers=readers)
-    read = columns_of_side(condition.columns.values(), side)
-    return replace(needed, carried=carried | read, readers=condition.readers(side) | readers)
+def condition_uses(text: str | None, field: str) -> Iterator[ColumnUse]:
+    """Yield the uses of columns by `where`, in the order of its text."""
+    if (condition := PairCondition.parse(text, (ColumnTypes(), ColumnTypes()), field)) is not None:
+        expression = Expression(str(text), SIDES)
+        for qualified, (name, side, column) in condition.columns.items():
+            place = f"{field}: {expression.position_of(qualified)}"
+            yield ColumnUse(column, FILTER, (), name, place, LEFT if side == LEFT else RIGHT, text)
 
 
 def _projection(text: str) -> Projection:

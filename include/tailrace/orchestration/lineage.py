@@ -29,11 +29,12 @@ from openlineage.client.facet_v2 import (
 
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
+from tailrace.kind.column_use import DIRECT
 from tailrace.kind.table_place import TablePlace
 from tailrace.orchestration.assets import CORRECTION_WRITES
 from tailrace.orchestration.passed_connections import brokers_of_connection, database_of_connection
 from tailrace.query.answers_section import CURRENT
-from tailrace.query.column_lineage import DIRECT, Origin, column_lineage
+from tailrace.query.column_lineage import Origin, column_lineage
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.declared_source import DeclaredSource

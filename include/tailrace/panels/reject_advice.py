@@ -14,7 +14,6 @@ from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.query.joins import SpatialJoinQuery
 from tailrace.query.query import Query
-from tailrace.query.windowed import AggregateQuery
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sources.columns import SourceMapping
 from tailrace.storage.deployed import DeployedQuery
@@ -67,7 +66,7 @@ def _not_finite(test: str) -> Callable[[_Reject], _Advice | None]:
         name = reject.column
         condition = test.format(name)
         text = f"where: not ({condition}), which leaves such records out"
-        if isinstance(reject.query, AggregateQuery):
+        if reject.columns.nullable:
             text = f'columns: {{{name}: "if({condition}, null, {name})"}}, as aggregates leave nulls out; or {text}'
         return None if reject.field is None else _Advice(reject.field, text)
 

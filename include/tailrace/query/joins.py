@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,11 +10,11 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from tailrace.answers.identity import SIDES
 from tailrace.emd_join.section import EmdJoinSection
+from tailrace.ground.answer_columns import WINDOW_TIMES
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
+from tailrace.kind.column_use import IDENTITY, JOIN, TRANSFORMATION, ColumnUse
 from tailrace.kind.inputs import TableInput
-from tailrace.kind.selection import Selected, columns_of_side
-from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, StreamSection, Window
 from tailrace.query.structure import TABLE_PLACE
@@ -32,21 +32,29 @@ class JoinQuery(Query):
     )
 
 
-def refuse_identity(
-    selection: Sequence[Selected], streams: Mapping[str, StreamSection], field: str, table_id: str | None = None
-) -> None:
-    """Refuse the selection of what an answer has as its identity."""
-    identity = [
-        (side, name, getattr(stream, part), f"the {part} of the stream {name}", answer)
-        for side, (name, stream) in enumerate(streams.items())
-        for part, answer in (("id", "id"), ("event_time", "time"))
-    ]
-    if table_id is not None:
-        identity.append((RIGHT, SIDES[RIGHT], table_id, "the id of the table", "id"))
-    for side, name, column, what, answer in identity:
-        if column in columns_of_side(selection, side).values():
-            fault = f"{name}.{column} is {what}, which answers have as {name}_{answer}"
-            raise field_error(fault, f"leave it out: answers have {name}_{answer}", field)
+def _refuse_identity(uses: Sequence[ColumnUse]) -> None:
+    """Refuse the selection of a column that answers have as a part of their identity."""
+    copied = [use for use in uses if use.way == IDENTITY]
+    fields = {(use.side, use.column): use.field for use in copied if use.part}
+    for use in copied:
+        if not use.part and (field := fields.get((use.side, use.column))) is not None:
+            (answer,), side = use.answers or (), SIDES[use.side]
+            part, place = "id" if answer == f"{side}_id" else "event_time", "table" if use.field else f"stream {side}"
+            fault = f"{side}.{use.column} is the {part} of the {place}, which answers have as {answer}"
+            raise field_error(fault, f"leave it out: answers have {answer}", field)
+
+
+def _pair_uses(streams: Mapping[str, StreamSection]) -> Iterator[ColumnUse]:
+    """Yield the uses of the streams' columns by the identity of pairs."""
+    for side, (name, stream) in enumerate(streams.items()):
+        if stream.id is not None:
+            yield ColumnUse(stream.id, IDENTITY, (f"{name}_id",), side=side)
+        yield ColumnUse(stream.event_time, IDENTITY, (f"{name}_time",), side=side)
+
+
+def _time_uses(streams: Mapping[str, StreamSection]) -> list[ColumnUse]:
+    """Return the uses of the event times of pairs by the join."""
+    return [ColumnUse(stream.event_time, JOIN, side=side) for side, stream in enumerate(streams.values())]
 
 
 class EmdJoinQuery(JoinQuery):
@@ -63,8 +71,12 @@ class EmdJoinQuery(JoinQuery):
         for name, stream in self.streams.items():
             if stream.key is not None:
                 raise field_error("kind emd_join takes no key: all pairs are compared", "no key", f"streams.{name}.key")
-        refuse_identity(self.emd_join.selection, self.streams, "emd_join.select")
+        _refuse_identity(self.uses)
         return self
+
+    @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        return (*_pair_uses(self.streams), *_time_uses(self.streams), *self.emd_join.uses)
 
     @property
     def pair_condition(self) -> str | None:
@@ -157,8 +169,7 @@ class SpatialJoinQuery(Query):
             if stream.key is not None:
                 fault = "kind spatial_join takes no key: the geometries determine the pairs"
                 raise field_error(fault, "no key", f"streams.{name}.key")
-        table_id = None if section.table is None else section.table.id
-        refuse_identity(section.selection, self.streams, "spatial_join.select", table_id)
+        _refuse_identity(self.uses)
         if section.join == "table":
             self._take_no_disorder()
         if section.table is not None and section.table.on_no_match == "null" and self.answers.postgres is not None:
@@ -187,6 +198,13 @@ class SpatialJoinQuery(Query):
         table = self.spatial_join.table
         own = [] if table is None or table.connection is None else [table.connection]
         return sorted({*super().connections, *own})
+
+    @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        section, times = self.spatial_join, _time_uses(self.streams)
+        windows = [use._replace(way=TRANSFORMATION, answers=WINDOW_TIMES) for use in times if self.window is not None]
+        decides = times if section.table is None or any(section.table.valid) else []
+        return (*_pair_uses(self.streams), *windows, *decides, *section.uses)
 
     @property
     def pair_condition(self) -> str | None:

@@ -12,6 +12,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.duration import ms
 from tailrace.ground.facts import TABLE, Subject
 from tailrace.ground.fields import Name, Section, Tasks, field_error
+from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
 from tailrace.query.answers_section import AnswersSection
@@ -159,6 +160,11 @@ class Query(Section):
     def table(self) -> TableInput | None:
         """The dimension table that its stream is joined with; None for most queries."""
         return None
+
+    @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        """The uses of the columns of its streams and its table by its kind."""
+        return ()
 
     @property
     def lookups(self) -> dict[str, tuple[Lookup, ...]]:

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection, gathered
+from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.no_slack import NoSlack
@@ -16,8 +15,9 @@ from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.functions.promise import refusal
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.answer_columns import VALUE
+from tailrace.ground.answer_columns import VALUE, WINDOW_TIMES
 from tailrace.ground.fields import field_error
+from tailrace.kind.column_use import GROUP_BY, IDENTITY, TRANSFORMATION, WINDOW, ColumnUse
 from tailrace.query.key_section import check_key_names
 from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
@@ -74,6 +74,22 @@ class WindowedQuery(Query):
         return frozenset()
 
     @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        """The uses of columns: by the identity of answers, by the kind's section, and by the windows of each key."""
+        _, stream = self.stream
+        lists = self.key_names
+        keys = lists or (() if stream.key is None else (str(stream.key),))
+        whole = [ColumnUse(name, TRANSFORMATION if lists else IDENTITY, ("key",)) for name in keys]
+        parts = [ColumnUse(name, IDENTITY, (name,)) for name in lists]
+        times = ColumnUse(stream.event_time, TRANSFORMATION, WINDOW_TIMES)
+        groups = [ColumnUse(name, GROUP_BY) for name in keys]
+        return (*whole, *parts, times, *self._section_uses, *groups, ColumnUse(stream.event_time, WINDOW))
+
+    @property
+    def _section_uses(self) -> tuple[ColumnUse, ...]:
+        return ()
+
+    @property
     def span(self) -> timedelta:
         return self.window.size
 
@@ -99,6 +115,11 @@ class AggregateQuery(WindowedQuery):
     @property
     def value_names(self) -> frozenset[str]:
         return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else (VALUE,))
+
+    @property
+    def _section_uses(self) -> tuple[ColumnUse, ...]:
+        _, stream = self.stream
+        return self.aggregate.uses([*filter(None, (stream.event_time, stream.arrival_time, stream.id))])
 
     def structure(self) -> dict[str, Any]:
         """Return the structure, with the order of the answers' columns, which states and tables depend on."""
@@ -139,12 +160,7 @@ class AggregateQuery(WindowedQuery):
     @property
     def _keeping(self) -> list[str]:
         """The functions that need all values of a window at once."""
-        section = self.aggregate
-        each: list[FunctionSection | NamedAggregateSection]
-        if isinstance(section, NamedAggregatesSection):
-            each = [*section.functions.values(), *section.hidden.values()]
-        else:
-            each = [section]
+        each = self.aggregate.aggregates.values()
         exact = (one.function for one in each if one.function is not None and not one.approximate)
         return [name for name in exact if FUNCTIONS[name].keeps_values]
 
@@ -162,6 +178,11 @@ class TopKQuery(WindowedQuery):
     @property
     def value_names(self) -> frozenset[str]:
         return frozenset(RANKED)
+
+    @property
+    def _section_uses(self) -> tuple[ColumnUse, ...]:
+        _, stream = self.stream
+        return self.topk.uses(stream.id)
 
     @model_validator(mode="after")
     def _validate_selected(self) -> Self:

@@ -61,8 +61,8 @@ class SourceMapping:
         The columns of the source that its expressions read.
     stream : str
         The name of its stream in the query; empty where it is of none.
-    column_fields : dict
-        The fields of the query file that name the kind's own columns, by column.
+    part_fields : dict
+        The fields of the query file that name the columns of the kind's own parts, by part.
     nullable : bool
         Whether doubles among `values` may be null.
     finite : bool
@@ -96,7 +96,7 @@ class SourceMapping:
     projection: Projection | None = None
     inputs: tuple[str, ...] = ()
     stream: str = ""
-    column_fields: Mapping[str, str] = field(default_factory=dict)
+    part_fields: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False
     required: frozenset[str] = frozenset()
@@ -215,7 +215,7 @@ class SourceMapping:
             return f"streams.{self.stream}.lookup.{name}.key"
         own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
         if own is None:
-            return self.column_fields.get(self.parts().get(part, ""))
+            return self.part_fields.get(part)
         return f"streams.{self.stream}.{own}" if self.stream else None
 
     def expressions(self) -> list[tuple[str, str, str | None]]:

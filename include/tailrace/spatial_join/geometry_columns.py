@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Self
 
+import pyarrow as pa
 from pydantic import Field, model_validator
 
 from tailrace.ground.fields import Column, Section, field_error
+
+TYPES = {"x": pa.float64(), "y": pa.float64(), "wkt": pa.string(), "wkb": pa.binary()}
+"""The Arrow type of each part of a geometry, as declared."""
 
 _COLUMNS = "{x: lon, y: lat}, or {wkt: geom}, or {wkb: geom}"
 

@@ -14,11 +14,9 @@ from tailrace.kind.inputs import Reject
 from tailrace.sources.geo_metadata import read_geometry_metadata
 from tailrace.spatial_join.coordinate_systems import require_stream_crs, wrong_srids
 from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Points, Shapes, geometries_of
+from tailrace.spatial_join.geometry_columns import TYPES
 from tailrace.spatial_join.parsing import UNREAD, Parsed, parse
 from tailrace.spatial_join.validity import FAR, INFINITE, check
-
-TYPES = {"x": pa.float64(), "y": pa.float64(), "wkt": pa.string(), "wkb": pa.binary()}
-"""The Arrow type of each part of a geometry, as declared."""
 
 WKB = "geometry"
 """The column of rows with the WKB of geometries that are not declared by x and y."""
@@ -41,11 +39,6 @@ class GeometryInput:
     columns: Mapping[str, str] = field(hash=False)
     degrees: bool = True
     makes_valid: bool = False
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        """The Arrow types of a tuple's columns, as in `kind.inputs.Input`."""
-        return {part: TYPES[part] for part in self.columns if TYPES[part] != pa.float64()}
 
     @property
     def schema(self) -> pa.Schema:

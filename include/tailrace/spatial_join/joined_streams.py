@@ -9,10 +9,10 @@ from typing import Any, Self
 import pyarrow as pa
 
 from tailrace.ground.columns import Floats
+from tailrace.kind.column_use import of_side
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
-from tailrace.kind.pair_condition import with_carried
 from tailrace.partition.routes import Partition, TaskSlot
 from tailrace.spatial_join.stream_join import StreamJoin
 
@@ -37,10 +37,11 @@ class JoinedStreams(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        sides = zip(self.join.inputs, self.column_types, strict=True)
-        inputs = (Input(each.columns, types, each.types, each.check, each.check_file) for each, types in sides)
-        named = self.selection, self.condition, "spatial_join"
-        return tuple(with_carried(each, side, *named) for side, each in enumerate(inputs))
+        sides = enumerate(zip(self.join.inputs, self.column_types, strict=True))
+        return tuple(
+            Input(of_side(self.uses, side), types, geometry.check, geometry.check_file)
+            for side, (geometry, types) in sides
+        )
 
     @property
     def partition(self) -> Partition:

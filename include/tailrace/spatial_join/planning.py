@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from tailrace.kind.column_use import fields_by_column, of_side
 from tailrace.kind.explanation import KindExplanation
-from tailrace.kind.inputs import ColumnTypes
-from tailrace.kind.pair_condition import PairCondition
-from tailrace.kind.selection import columns_of_side, computed_of
+from tailrace.kind.selection import computed_of
 from tailrace.partition.routes import RIGHT
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometry_input import GeometryInput
@@ -13,8 +12,6 @@ from tailrace.spatial_join.metrics import Geodesic, Planar
 from tailrace.spatial_join.section import SpatialJoinSection
 from tailrace.spatial_join.stream_join import StreamJoin
 from tailrace.spatial_join.table_lookup import TableLookup, TableSource
-
-_VALID = ("valid_from", "valid_to")
 
 
 def condition_of(section: SpatialJoinSection) -> Condition:
@@ -34,14 +31,7 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
     table = section.table
     if table is None:
         return None
-    columns = columns_of_side(section.selection, RIGHT)
-    fields = dict.fromkeys(columns.values(), "spatial_join.select")
-    condition = PairCondition.parse(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
-    if condition is not None:
-        read, readers = columns_of_side(condition.columns.values(), RIGHT), condition.readers(RIGHT)
-        columns, fields = columns | read, {read[name]: index for name, index in readers.items()} | fields
-    fields |= {table.id: "spatial_join.table.id", table.geometry: "spatial_join.table.geometry"}
-    fields |= {name: f"spatial_join.table.{part}" for part in _VALID if (name := getattr(table, part)) is not None}
+    columns = {use.part: use.column for use in of_side(section.uses, RIGHT)}
     return TableSource(
         table.place,
         table.id,
@@ -49,7 +39,7 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
         table.on_invalid,
         section.crs == "degrees",
         tuple(columns.items()),
-        tuple(fields.items()),
+        tuple(fields_by_column(section.uses, RIGHT).items()),
         table.format,
         (table.valid_from, table.valid_to),
     )

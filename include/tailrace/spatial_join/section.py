@@ -7,14 +7,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.answers.identity import SIDES
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
-from tailrace.kind.pair_condition import check_condition
+from tailrace.kind.column_use import IDENTITY, JOIN, ColumnUse
+from tailrace.kind.pair_condition import check_condition, condition_uses, selection_uses
 from tailrace.kind.selection import Selected, check_selection, selected
 from tailrace.partition.grid import MOST_CELLS, Grid
+from tailrace.partition.routes import RIGHT
 from tailrace.spatial_join.distance_field import Distance, limit_of
-from tailrace.spatial_join.geometry_columns import Geometries
+from tailrace.spatial_join.geometry_columns import TYPES, Geometries
 from tailrace.spatial_join.interval_section import Interval
 from tailrace.spatial_join.table_section import Table
 
@@ -182,6 +185,25 @@ class SpatialJoinSection(Section):
     def selection(self) -> tuple[Selected, ...]:
         """The columns of an answer beside its identity, in order."""
         return tuple(selected(text, DERIVED) for text in self.select)
+
+    @property
+    def uses(self) -> tuple[ColumnUse, ...]:
+        """The uses of the columns of the streams, and of the table."""
+        compared = [
+            ColumnUse(column, JOIN, (), part, f"spatial_join.geometry.{SIDES[side]}.{part}", side, dtype=TYPES[part])
+            for side, geometry in enumerate((self.geometry.left, self.geometry.right))
+            if geometry is not None
+            for part, column in geometry.named.items()
+        ]
+        of_table = [
+            ColumnUse(column, JOIN, field=f"spatial_join.table.{part}", side=RIGHT)
+            for part in ("valid_from", "valid_to", "geometry", "id")
+            if (column := getattr(self.table, part, None)) is not None
+        ]
+        valid, geometry, ids = of_table[:-2], of_table[-2:-1], of_table[-1:]
+        ids = [use._replace(way=IDENTITY, answers=("right_id",)) for use in ids]
+        selection = selection_uses(self.selection, "spatial_join.select", [*compared, *geometry])
+        return (*valid, *compared, *geometry, *ids, *selection, *condition_uses(self.where, "spatial_join.where"))
 
     @property
     def has_any_distance(self) -> bool:

@@ -12,9 +12,10 @@ from tailrace.answers.by_table_row import ByTableRow
 from tailrace.ground.errors import Problem
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import whole_times
+from tailrace.kind.column_use import ColumnUse, of_side
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
-from tailrace.kind.pair_condition import PairCondition, with_carried
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.protocol import TableAnswers
 from tailrace.kind.selection import Selected, columns_of_side, computed_of, types_of
@@ -46,6 +47,8 @@ class SpatialTableJoin(PairQuality):
         The condition `where` on pairs.
     answers_unmatched : bool
         Whether a tuple without a matching row is answered once, with null for the row and its columns.
+    uses : tuple of ColumnUse
+        The uses of the stream's columns.
     """
 
     column_types: tuple[ColumnTypes, ColumnTypes]
@@ -55,12 +58,12 @@ class SpatialTableJoin(PairQuality):
     selection: tuple[Selected, ...] = ()
     condition: PairCondition | None = None
     answers_unmatched: bool = False
+    uses: tuple[ColumnUse, ...] = ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        geometry = self.geometry
-        needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check, geometry.check_file)
-        return (with_carried(needed, LEFT, self.selection, self.condition, "spatial_join"),)
+        uses, types = of_side(self.uses, LEFT), self.column_types[LEFT]
+        return (Input(uses, types, self.geometry.check, self.geometry.check_file),)
 
     @property
     def answers(self) -> ByTableRow:

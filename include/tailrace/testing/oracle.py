@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.api.warehouse_query import WarehouseQuery
 from tailrace.expressions.projection import Projection
-from tailrace.ground.answer_columns import VALUE
 from tailrace.ground.errors import refuse
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.sources.column_rules import is_text
@@ -110,19 +108,11 @@ def _time(ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=ms)
 
 
-def _functions(query: AggregateQuery) -> dict[str, FunctionSection | NamedAggregateSection]:
-    """Return the functions of a query by their names in the answers, without expressions over them."""
-    section = query.aggregate
-    if isinstance(section, NamedAggregatesSection):
-        return {**section.functions, **section.hidden}
-    return {VALUE: section}
-
-
 def _conditions(query: WindowedQuery) -> dict[str, str]:
     """Return the conditions of functions, by the names of the columns that they are computed as."""
     if not isinstance(query, AggregateQuery):
         return {}
-    functions = _functions(query).items()
+    functions = query.aggregate.aggregates.items()
     return {f"where of {name}": each.where for name, each in functions if each.where is not None}
 
 
@@ -131,7 +121,7 @@ def _numbers(query: WindowedQuery) -> list[str]:
     if isinstance(query, TopKQuery):
         return [query.topk.score]
     assert isinstance(query, AggregateQuery)
-    return [column for each in _functions(query).values() for column in each.columns]
+    return [column for each in query.aggregate.aggregates.values() for column in each.columns]
 
 
 def _with_numbers(query: WindowedQuery, rows: pa.Table) -> pa.Table:
@@ -164,7 +154,7 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
     rows, scales, is_short = [], [], not isinstance(query.aggregate, NamedAggregatesSection)
     for (key, start, end), tuples in held.items():
         row, scale = _identity(query, key, start, end), 0.0
-        for name, each in _functions(query).items():
+        for name, each in query.aggregate.aggregates.items():
             counted = [one for one in tuples if each.where is None or one.values[f"where of {name}"]]
             rows_of = [[one.values[column] for column in each.columns] or [1] for one in counted]
             values = [row[0] if len(row) == 1 else tuple(row) for row in rows_of if row[0] is not None]

@@ -20,7 +20,8 @@ from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, RankingMethod
 from tailrace.topk.partials import combine
-from tailrace.topk.selected import PREFIX, SelectedColumns
+from tailrace.topk.section import PREFIX
+from tailrace.topk.selected import SelectedColumns
 
 _REASONS = {
     "adaptive": "candidates that k others dominate are dropped, before tuples go to the tasks and after",
@@ -31,8 +32,6 @@ _REASONS = {
 @dataclass(frozen=True, kw_only=True)
 class TopK(KeyedWindows):
     """The k tuples with the best scores in the sliding windows of each key; among equal scores, smaller ids win.
-
-    `columns` maps `score` to the source's column, whose type scores keep.
 
     Attributes
     ----------
@@ -55,12 +54,8 @@ class TopK(KeyedWindows):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        selected = {PREFIX + name: name for name in self.selected}
         dtypes = {"score": self.score_type} | {PREFIX + name: dtype for name, dtype in self.selected.items()}
-        types = ColumnTypes(self.key_type, self.id_type, dtypes)
-        readers = {name: f"topk.select.{index}" for index, name in enumerate(selected)}
-        carried, required = {**self.columns, **selected}, frozenset(self.columns)
-        return (Input({}, types, carried=carried, readers=readers, required=required),)
+        return (Input(self.uses, ColumnTypes(self.key_type, self.id_type, dtypes)),)
 
     @property
     def implementation(self) -> RankingMethod:

@@ -9,10 +9,14 @@ from pydantic import Field
 
 from tailrace.ground.fields import Column, Section, field_error, renamed_in_sql
 from tailrace.ground.times import SEPARATORS
+from tailrace.kind.column_use import IDENTITY, SORT, ColumnUse
 from tailrace.tables.every import ANSWERED
 
 BASELINES = ("sma", "mintopk", "gstopk")
 """The methods that do not wait."""
+
+PREFIX = "selected_"
+"""The prefix of the names in tuples and rows of selected columns, which keeps them apart from other columns."""
 
 RANKED = ("rank", "id", "score")
 """The columns of a ranking."""
@@ -36,6 +40,14 @@ class TopKSection(Section):
     select: tuple[Column, ...] = Field(
         default=(), description="further columns of the tuples, which answers have under the same names: [venue, price]"
     )
+
+    def uses(self, id_: str | None = None) -> tuple[ColumnUse, ...]:
+        """Return the uses of the stream's columns, of its id among them."""
+        names = enumerate(self.select)
+        selected = [ColumnUse(name, IDENTITY, (name,), PREFIX + name, f"topk.select.{index}") for index, name in names]
+        rank = ColumnUse(self.score, SORT, ("rank",), "score", "topk.score")
+        ids = [] if id_ is None else [ColumnUse(id_, IDENTITY, ("id",))]
+        return (rank, *ids, ColumnUse(self.score, IDENTITY, ("score",)), *selected)
 
 
 def check_selected(names: Collection[str], keys: Collection[str]) -> None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-PREFIX = "selected_"
-"""The prefix of names in tuples and rows, which keeps them apart from other columns."""
+from tailrace.topk.section import PREFIX
 
 _HAS = ":has"
 

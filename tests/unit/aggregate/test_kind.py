@@ -8,7 +8,7 @@ import pytest
 from aggregates import kind_of
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
-from tailrace.aggregate.planning import single
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -118,7 +118,7 @@ def test_quality_compares_answers_of_the_same_window() -> None:
 
 def test_values_that_doubles_would_make_alike_are_distinct() -> None:
     section = FunctionSection(function="count_distinct", column="user")
-    exact = single(Sliding(20, 20), section, ColumnTypes(carried={"value": pa.int64()}))
+    exact = aggregate_of(Sliding(20, 20), section, ColumnTypes(carried={"value": pa.int64()}))
     rows = content(("a", 5, 0.0), ("a", 6, 0.0), ("a", 7, 0.0))
     users = pa.array([2**53, 2**53 + 1, 2**53 + 1])
     (answer,) = exact.evaluate(rows.set_column(2, "value", users)).to_pylist()

@@ -16,7 +16,7 @@ from bench.topk.delayed_rankings import Delayed, arrived
 from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, stream, ticks_of
-from rankings import contents, ranked, streamed
+from rankings import contents, ranked, streamed, uses_of
 from streams import disordered
 from tailrace.calibration import direct
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
@@ -33,7 +33,7 @@ K_STAR_MS = 3_100
 def kind_of(query: Settings) -> TopK:
     return TopK(
         windows=windows_of(query),
-        columns={"score": "value"},
+        uses=uses_of(),
         key_type=pa.string(),
         id_type=pa.string(),
         k=K,

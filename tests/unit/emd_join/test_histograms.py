@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
+from tailrace.emd_join.histograms import HistogramCheck, shares
+from tailrace.emd_join.section import LIST
 
 CHECK = HistogramCheck("histogram", 3)
 GOOD = [1.0, 0.0, 2.0]

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from pydantic_core import PydanticCustomError
 
+from tailrace.kind.column_use import of_side
 from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.inputs import ColumnTypes, Input
-from tailrace.kind.pair_condition import PairCondition, check_condition, with_carried
+from tailrace.kind.pair_condition import PairCondition, check_condition, condition_uses, selection_uses
 from tailrace.kind.selection import Selected
 
 LEFT = {"left_taxi": pa.string(), "left_fare": pa.decimal128(10, 2), "where_left_id": pa.int64(), "left_n": pa.int32()}
@@ -33,17 +34,18 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
         "left.id": Selected("where_left_id", 0, "id"),
         "right.time": Selected("where_right_time", 1, "time"),
     }
-    needed = [Input({}, each) for each in TYPES]
-    carried = [
-        with_carried(each, side, (Selected("left_note", 0, "note"),), condition, "emd_join")
-        for side, each in enumerate(needed)
+    text = condition.projection.where
+    uses = [
+        *selection_uses([Selected("left_note", 0, "note")], "emd_join.select"),
+        *condition_uses(text, "spatial_join.where"),
     ]
+    carried = [Input(of_side(uses, side), each) for side, each in enumerate(TYPES)]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
     assert carried[1].readers["where_right_time"] == "spatial_join.where: 1:45"
     assert carried[0].readers.keys() == {"left_note", "left_taxi", "where_left_id"}
     assert carried[0].readers["left_note"] == "emd_join.select"
-    assert with_carried(needed[1], 1, (), None, "emd_join").carried == {}
+    assert not [*condition_uses(None, "spatial_join.where")]
     assert PairCondition.parse(None, TYPES, "where") is None
 
 

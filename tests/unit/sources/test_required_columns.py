@@ -28,7 +28,7 @@ def test_optional_columns_that_the_query_does_not_name_are_not_required() -> Non
 def test_each_missing_column_is_named_by_its_field_and_its_place_in_an_expression() -> None:
     projection = Projection.parse({"net": "amount /\n  amuont"}, "paid and `stat us` = 'x'")
     columns = SourceMapping("e", None, "i", ("k",), {}, 0, 0, carried={"value_w": "Weight"}, projection=projection)
-    columns = replace(columns, inputs=projection.inputs, stream="s", column_fields={"Weight": "aggregate.a.column"})
+    columns = replace(columns, inputs=projection.inputs, stream="s", part_fields={"value_w": "aggregate.a.column"})
     with pytest.raises(Refused) as refused:
         require("in/1.csv", columns, ["e", "i", "amount", "status", "paid", "weight"])
     assert [(problem.where, problem.remedy.partition(";")[0]) for problem in refused.value.problems] == [

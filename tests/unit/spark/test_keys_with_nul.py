@@ -14,7 +14,7 @@ from local_driver import correct_here
 from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
 from oracle_assertions import assert_close
-from rankings import contents, ranked, rankings_of
+from rankings import contents, ranked, rankings_of, uses_of
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.storage.results import read_answers
@@ -102,7 +102,7 @@ def test_quality_counts_each_window_once(corrected_query):
 
 
 SUM = kind_of(Sliding(10, 10), "sum")
-TOP = TopK(Sliding(10, 10), {"score": "value"}, pa.string(), k=1, descending=True)
+TOP = TopK(Sliding(10, 10), uses_of(), pa.string(), k=1, descending=True)
 
 
 @pytest.mark.parametrize("kind", [SUM, TOP], ids=["sum", "topk"])

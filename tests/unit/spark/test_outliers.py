@@ -18,7 +18,7 @@ from harness import raw_table
 from local_driver import Driver
 from oracle import Settings, Tuple, batch, distinct
 from oracle_assertions import assert_close
-from rankings import contents, ranked, rankings_of
+from rankings import contents, ranked, rankings_of, uses_of
 from streams import DAY, EARLIEST
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
@@ -180,6 +180,6 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
     instance: Kind = (
         kind_of(WINDOWS, kind)
         if kind in NUMBERS
-        else TopK(WINDOWS, {"score": "value"}, pa.string(), k=3, descending=True, method=kind)
+        else TopK(WINDOWS, uses_of(), pa.string(), k=3, descending=True, method=kind)
     )
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

@@ -98,7 +98,7 @@ def test_each_tick_keeps_its_own_k_best_unless_ticks_are_combined():
 @pytest.mark.usefixtures("eager")
 def test_only_for_sma_each_tick_keeps_its_own_k_best(method):
     rows = [("a", i % 10, i // 20, float(i % 7), i) for i in range(60)]
-    kind = TopK(TENS, {"score": "score"}, pa.string(), k=3, descending=True, method=method)
+    kind = TopK(TENS, (), pa.string(), k=3, descending=True, method=method)
     counts_by_tick = Counter(kind.combine(batch(rows)).column("tick").to_pylist())
     assert (counts_by_tick == {0: 3, 1: 3, 2: 3}) == (method == "sma")
 

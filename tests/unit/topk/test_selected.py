@@ -19,7 +19,7 @@ import harness
 from harness import NOTES
 from local_driver import Driver, correct_here
 from oracle import Settings, Tuple, distinct, stream
-from rankings import contents, notes_of, ranked, rankings_of, streamed
+from rankings import contents, notes_of, ranked, rankings_of, streamed, uses_of
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.query.loading import parse
 from tailrace.sources.carried_columns import carried_type
@@ -194,7 +194,7 @@ def test_of_repeats_in_a_tick_the_first_stays_however_the_tick_is_cut(method: st
     tuples = [Tuple(EPOCH - 40 + later, EPOCH + later, "t", None, 1.0) for later in range(3)]
     query = Settings(100, 100, 100, "median")
     windows = Sliding(query.size, query.slide)
-    kind = TopK(windows, {"score": "value"}, pa.string(), k=1, descending=True, method=method, selected=NOTES)
+    kind = TopK(windows, uses_of(*NOTES), pa.string(), k=1, descending=True, method=method, selected=NOTES)
     (row,) = harness.run(tuples, query, cut, kind=kind)["results"]
     assert {name: row[name] for name in NOTES} == notes_of(tuples[0])
 

@@ -13,7 +13,7 @@ from bench.topk.delayed_rankings import Delayed, arrived
 from bench.topk.paper_query import ACCURACY, SIZE_MS, SLIDE_MS, TICK_MS
 from bench.topk.two_scales import POLICY
 from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.planning import single
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.answers.model import ShortestWait
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.two_scales.estimate import Estimate
@@ -105,7 +105,7 @@ def _aggregate(function: str) -> WindowedKind:
     section = FunctionSection.model_validate(
         {"function": function} | ({} if function == "count" else {"column": "value"})
     )
-    return single(Sliding(SIZE_MS, SLIDE_MS), section, ColumnTypes(pa.string(), pa.int64()))
+    return aggregate_of(Sliding(SIZE_MS, SLIDE_MS), section, ColumnTypes(pa.string(), pa.int64()))
 
 
 def _pairs() -> SpatialIntervalJoin:

@@ -17,12 +17,14 @@ from bench.topk.paper_query import ACCURACY, SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.calibration.recent_winners import RecentWinners
 from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.kind.column_use import of_side
 from tailrace.topk.kind import TopK
+from tailrace.topk.section import TopKSection
 from tailrace.windows.sliding import Sliding
 
 KIND = TopK(
     windows=Sliding(SIZE_MS, SLIDE_MS),
-    columns={"score": "value"},
+    uses=of_side(TopKSection(k=K, score="value").uses(), 0),
     key_type=pa.string(),
     id_type=pa.int64(),
     k=K,
