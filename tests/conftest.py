@@ -1,6 +1,6 @@
 """What holds in all tests: a command ends by `SystemExit`, its interruption ends with the test, no example is timed.
 
-Several processes are given the longest tests first (`balance.py`).
+Several processes are given the longest tests first (`kit/suite/balance.py`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from balance import hand_out, read_durations
-from examples import load_profile
-from figures import Figures
-from group_fixtures import GroupFixtures
-from parts import Parts
+from kit.suite.balance import hand_out, read_durations
+from kit.suite.examples import load_profile
+from kit.suite.figures import Figures
+from kit.suite.group_fixtures import GroupFixtures
+from kit.suite.parts import Parts
+from kit.suite.units import UnitChoice, UnitRecorder
 from tailrace.cli import leaving
 from tailrace.ground.interruptions import forget_interruptions
-from units import UnitChoice, UnitRecorder
 
 typer.main.get_command = cache(typer.main.get_command)  # else each call of a command builds all of them
 
@@ -41,7 +41,7 @@ def interruption_ends_with_its_test() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gate", action="store_true", help="run what needs Python alone, with a tenth of the examples")
     parser.addoption("--figures", action="store_true", help="run the tests that promise something within a time")
-    parser.addoption("--units", metavar="FILE", help="record how each unit of the tests ends (tests/units.py)")
+    parser.addoption("--units", metavar="FILE", help="record how each unit of the tests ends (kit/suite/units.py)")
     parser.addoption("--only", metavar="NAMES", help="run the units of these names, parts or directories")
     parser.addoption("--again", action="store_true", help="run the units that are not green in the record")
     parser.addoption("--alone", metavar="UNIT", help="run one unit, which was red beside others")

@@ -2,7 +2,7 @@
 
     python tools/console_load.py
 
-The warehouse is that of `tests/console_large.py`, with rankings and joins. `tests/console_alone.py` serves it
+The warehouse is that of `tests/kit/console/large.py`, with rankings and joins. `tests/kit/console/alone.py` serves it
 in a process of its own. It prints each figure beside its limit; the exit code is 1 where one is missed.
 """
 
@@ -26,11 +26,11 @@ from typing import Any
 import httpx
 import psutil
 
-import chromium
-from console_large import BIG, build
-from console_large_kinds import KINDS
-from console_past import DAY_MS, DAYS
-from console_warehouse import Warehouse
+from kit.console.large import BIG, build
+from kit.console.large_kinds import KINDS
+from kit.console.past import DAY_MS, DAYS
+from kit.console.warehouse import Warehouse
+from kit.parts import chromium
 from tailrace.orchestration.airflow_parts import API_SERVER
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.panel import Panel
@@ -55,7 +55,7 @@ def serving(warehouse: Warehouse) -> Iterator[tuple[httpx.Client, psutil.Process
         port = free.getsockname()[1]
     places = {"TAILRACE_QUERIES": str(warehouse.queries), "TAILRACE_WAREHOUSE": str(warehouse.tables)}
     environment = os.environ | API_SERVER | places
-    server = subprocess.Popen([sys.executable, "-m", "console_alone", str(port)], env=environment)
+    server = subprocess.Popen([sys.executable, "-m", "kit.console.alone", str(port)], env=environment)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
             _await(client, server)

@@ -14,13 +14,8 @@ from dataclasses import dataclass
 
 import pytest
 
-import chromium
-import debian
-import delta_jars
-import object_store
-import postgres
-import yarn_cluster
 from bench.kafka import broker, connector
+from kit.parts import chromium, debian, delta_jars, object_store, postgres, yarn_cluster
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
     python tools/screenshots.py --output build/screenshots
 
-The pages are those of the bed of the tests (`tests/console_bed.py`): an embedded Airflow, small streams, no JVM. The
-exit code is 1 if a page said anything in the browser's console, or asked another server for something.
+The pages are those of the bed of the tests (`tests/kit/console/bed.py`): an embedded Airflow, small streams, no JVM.
+The exit code is 1 if a page said anything in the browser's console, or asked another server for something.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-import chromium
-import console_warehouse
-from console_bed import PAGES, Bed, running_bed
-from console_feed import Feed
-from console_pages import await_page, parts_of
 from generators.delays import delay_model
+from kit.console import warehouse as console_warehouse
+from kit.console.bed import PAGES, Bed, running_bed
+from kit.console.feed import Feed
+from kit.console.pages import await_page, parts_of
+from kit.parts import chromium
 
 SCREENS = {"laptop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 THEMES = "light", "dark"

@@ -17,9 +17,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from balance import read_durations, record_durations
-from parts import PARTS
-from units import Record, Unit
+from kit.suite.balance import read_durations, record_durations
+from kit.suite.parts import PARTS
+from kit.suite.units import Record, Unit
 
 ROOT = Path(__file__).resolve().parents[1]
 CHANCES = 5

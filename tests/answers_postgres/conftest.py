@@ -7,9 +7,9 @@ import socket
 import psycopg2
 import pytest
 
-from postgres import server
-from postgres_desk import PASSWORD
-from tls import Authority, loopback_names
+from kit.parts.postgres import server
+from kit.parts.tls import Authority, loopback_names
+from kit.runs.postgres_desk import PASSWORD
 
 SCRAM = "--auth-host=scram-sha-256 --auth-local=scram-sha-256"
 CONNECTION = "reports"

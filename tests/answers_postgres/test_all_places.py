@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from all_places import CHANGES, AllPlaces
-from fake_topic import fake_topic
+from answers_postgres.all_places import CHANGES, AllPlaces
+from kit.fakes.fake_topic import fake_topic
 
 SEEDS = 2
 

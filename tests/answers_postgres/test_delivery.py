@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from deltalake import DeltaTable
 
-import kind_streams
-from kind_streams import KINDS, MOVED
-from local_driver import correct_here
-from postgres_desk import PostgresDesk, at_each_statement, dying_at
+from kit.runs import kind_streams
+from kit.runs.kind_streams import KINDS, MOVED
+from kit.runs.local_driver import correct_here
+from kit.runs.postgres_desk import PostgresDesk, at_each_statement, dying_at
 from tailrace.correction import correct as correct_module
 from tailrace.delivery import postgres as postgres_module
 from tailrace.delivery import postgres_target

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
-from postgres_desk import PASSWORD
-from table_runs import COUNT, write_stream
+from kit.runs.postgres_desk import PASSWORD
+from kit.runs.table_runs import COUNT, write_stream
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
 from tailrace.kind.table_place import DatabaseTable

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from local_driver import Driver, correct_here
-from postgres_desk import PostgresDesk
+from kit.draws.typed_keys import SUM, query_of, write
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.postgres_desk import PostgresDesk
 from tailrace.delivery.postgres import check_answer_table, deliver
 from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.public_answers import PublicAnswers
@@ -16,7 +17,6 @@ from tailrace.ground.errors import Refused
 from tailrace.query.answers_section import AnswersSection
 from tailrace.storage.results import read_answers
 from tailrace.tables.every import in_ms
-from typed_keys import SUM, query_of, write
 
 TYPES = {
     "boolean": "boolean",

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from postgres_desk import PASSWORD, PostgresDesk
+from kit.parts.tls import Authority
+from kit.runs.postgres_desk import PASSWORD, PostgresDesk
 from tailrace.delivery.postgres import check_answer_table
 from tailrace.ground.errors import Refused
 from tailrace.sources.postgres_server import PostgresServer
-from tls import Authority
 
 
 def check(desk):

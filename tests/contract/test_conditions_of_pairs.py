@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from json_stream import write_json
-from local_driver import Driver, correct_here
-from local_driver import no_spark as unread
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.local_driver import no_spark as unread
 from tailrace.cli.explanation import print_sample
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan

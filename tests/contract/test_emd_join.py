@@ -12,10 +12,9 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from emd_oracle import emd
-from examples import drawn
-from pair_oracle import Join, joined
-from pair_runs import (
+from kit.oracles.emd_oracle import emd
+from kit.oracles.pair_oracle import Join, joined
+from kit.runs.pair_runs import (
     CARRIED,
     FOREVER,
     JOINS,
@@ -29,6 +28,7 @@ from pair_runs import (
     note_of,
     run,
 )
+from kit.suite.examples import drawn
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query

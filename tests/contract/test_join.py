@@ -8,9 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
-from pair_runs import (
+from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
+from kit.runs.pair_runs import (
     FOREVER,
     IN_INTERVALS,
     JOINS,
@@ -24,6 +23,7 @@ from pair_runs import (
     run,
     toy,
 )
+from kit.suite.examples import drawn
 from tailrace.engine.local_engine import LocalEngine
 
 MANY = drawn(200)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kind_samples import KEYS, SAMPLES, SOME, answers, assert_same, content, every, kind_of, magnitude
-from oracle import Tuple
-from streams import disordered
+from kit.draws.kind_samples import KEYS, SAMPLES, SOME, answers, assert_same, content, every, kind_of, magnitude
+from kit.draws.streams import disordered
+from kit.oracles.oracle import Tuple
 from tailrace.kinds import KINDS
 
 

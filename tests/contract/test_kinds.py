@@ -14,8 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness import policy_of_oracle
-from kind_samples import (
+from kit.draws.kind_samples import (
     KEYS,
     SOME,
     answers,
@@ -30,8 +29,9 @@ from kind_samples import (
     magnitude,
     query_of,
 )
-from oracle import Settings, Tuple
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.harness import policy_of_oracle
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.moved_states import moved
 from tailrace.engine.pipeline import Pipeline

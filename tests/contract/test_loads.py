@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, Row, query_of, sides_of, write_files
-from local_driver import Driver
+from kit.runs.kind_streams import KINDS, Row, query_of, sides_of, write_files
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import EPOCH, tables_of
 from tailrace.storage.checkpoint import committed_batches
-from warehouse import EPOCH, tables_of
 
 TICKS, TICK_MS, ROWS, BURST, HOT = 12, 100, 4, 10, 0.9
 """A phase of a stream is longer than all that windows and intervals hold; its ticks have so many rows each."""

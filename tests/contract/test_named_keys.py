@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from json_stream import write_json
-from local_driver import Driver, correct_here
-from oracle import day_of
+from kit.oracles.oracle import day_of
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, correct_here
 from tailrace.correction.quality import read_quality
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query

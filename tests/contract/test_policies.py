@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import aggregates
-from examples import drawn
-from harness import again, stamp_settings
-from policy_ticks import Arrival, model_of, slacks, statistics_of
+from kit.draws import aggregates
+from kit.draws.policy_ticks import Arrival, model_of, slacks, statistics_of
+from kit.runs.harness import again, stamp_settings
+from kit.suite.examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of

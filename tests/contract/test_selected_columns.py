@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from examples import drawn
-from spatial_runs import POINTS, START_MS, Run, interval, stream
+from kit.runs.spatial_runs import POINTS, START_MS, Run, interval, stream
+from kit.suite.examples import drawn
 
 EXTENTS = [(0.0, 0.0, 8.0, 8.0), (116.1, 39.7, 116.7, 40.1)]
 K_MS, WINDOW = 200, (60, 20)

@@ -13,9 +13,8 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from examples import drawn
-from pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
-from pair_runs import (
+from kit.oracles.pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
+from kit.runs.pair_runs import (
     CARRIED,
     FOREVER,
     JOINS,
@@ -30,6 +29,7 @@ from pair_runs import (
     note_of,
     run,
 )
+from kit.suite.examples import drawn
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import Driver, correct_here
+from kit.runs.local_driver import Driver, correct_here
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
 from tailrace.sql.derived import generated_name

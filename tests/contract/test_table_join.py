@@ -20,7 +20,7 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import Driver, correct_here
+from kit.draws.typed_keys import KEYS, NUMBERS, SUM, WINDOW_MS, query_of, topk, write
+from kit.runs.local_driver import Driver, correct_here
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.current import refresh
 from tailrace.ground.json_rows import json_rows
@@ -20,7 +21,6 @@ from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.results import read_answers
-from typed_keys import KEYS, NUMBERS, SUM, WINDOW_MS, query_of, topk, write
 
 
 def truth(directory: Path, keys: list[str], kind: dict[str, Any], window_ms: int = WINDOW_MS) -> list[tuple[Any, ...]]:

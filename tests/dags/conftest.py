@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before any module that imports airflow)
+from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
 from pathlib import Path
 

@@ -17,10 +17,10 @@ from airflow.sdk import CronDataIntervalTimetable, CronTriggerTimetable, DeltaTr
 from airflow.serialization.serialized_objects import DagSerialization
 from pendulum import datetime
 
-from airflow_home import HOME
-from fake_host import QUERY, declare
+from kit.fakes.fake_host import QUERY, declare
+from kit.parts.airflow_home import HOME
+from kit.suite.waiting import PATIENCE_S
 from tailrace.orchestration.gap_trigger import GapTrigger
-from waiting import PATIENCE_S
 
 DAGS = Path(__file__).parents[2] / "dags"
 FILES = ("calibrations.py", "corrections.py", "publications.py", "rebuilds.py", "refused_queries.py", "streams.py")

@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from e2e_queries import PUBLICATIONS, live_query, sums_query
+from kit.draws.e2e_queries import PUBLICATIONS, live_query, sums_query
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration import driver_lifecycle
@@ -21,7 +22,6 @@ from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.orchestration.platform_environment import environment_variables
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()

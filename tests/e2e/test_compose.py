@@ -20,11 +20,22 @@ import pytest
 import yaml
 from confluent_kafka import KafkaException, admin
 
-from compose import ROOT, Here, services
-from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_settings, logs, make_topic, servers, until
 from demo.truth import share_right, truth
-from postgres import Server
-from processes import beyond_loopback, command, listening
+from kit.parts.compose import ROOT, Here, services
+from kit.parts.compose_run import (
+    AIRFLOW,
+    CLUSTER,
+    PASSWORD,
+    all_services,
+    client_settings,
+    logs,
+    make_topic,
+    servers,
+    until,
+)
+from kit.parts.postgres import Server
+from kit.parts.processes import beyond_loopback, command, listening
+from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api
@@ -32,7 +43,6 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("compose")]
 

@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from demo.truth import share_right, truth
-from processes import beyond_loopback, command, listening
+from kit.parts.processes import beyond_loopback, command, listening
+from kit.suite.waiting import PATIENCE_S
 from tailrace.answers.identity import WINDOW
 from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
@@ -26,7 +27,6 @@ from tailrace.storage.progress import committed_until
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
-from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("platform"), pytest.mark.timeout(3600)]
 

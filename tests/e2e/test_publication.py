@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 from deltalake import DeltaTable
 
-from e2e_queries import PUBLISHED_EVERY_S
+from kit.draws.e2e_queries import PUBLISHED_EVERY_S
+from kit.fakes.webhook import listening_webhook
 from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
-from webhook import listening_webhook
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 

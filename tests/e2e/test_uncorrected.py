@@ -15,12 +15,12 @@ import pytest
 from bench.simulate import WINDOW, RecordedStream
 from generators.delays import delay_model, epoch_ms
 from generators.replay import generate, write
+from kit.suite.waiting import PATIENCE_S
 from tailrace.kinds import build
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 

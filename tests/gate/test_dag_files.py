@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before any module that imports airflow)
+from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 
-from fake_host import QUERY, declare
+from kit.fakes.fake_host import QUERY, declare
 
 assert airflow_home.HOME
 pytestmark = [pytest.mark.gate, pytest.mark.needs("airflow"), pytest.mark.xdist_group("airflow gate")]

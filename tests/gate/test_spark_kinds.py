@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import SIDES, Row, query_of
-from kind_streams import write_files as write_rows
-from oracle import Settings, batch, distinct, stream
-from oracle_assertions import assert_close, assert_streamed
-from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
-from rankings import contents, ranked, rankings_of, streamed
-from spark_session import _spark, spark  # noqa: F401  (fixtures)
+from kit.oracles.oracle import Settings, batch, distinct, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.oracles.pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from kit.oracles.rankings import contents, ranked, rankings_of, streamed
+from kit.parts.spark_session import _spark, spark  # noqa: F401  (fixtures)
+from kit.runs.kind_streams import SIDES, Row, query_of
+from kit.runs.kind_streams import write_files as write_rows
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, write_files
 from tailrace.correction import history_scan
 from tailrace.query.query import Query
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, write_files
 
 pytestmark = [
     pytest.mark.gate,

@@ -12,8 +12,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from kit.suite.wheel_files import ROOT, build, data_files_of_wheel, files_of_wheel
 from tailrace import __version__
-from wheel_files import ROOT, build, data_files_of_wheel, files_of_wheel
 
 pytestmark = [pytest.mark.slow, pytest.mark.gate, pytest.mark.needs("process")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_broker import running_broker
+from kit.parts.kafka_broker import running_broker
 from unit.cli.conftest import tailrace
 from unit.generators.conftest import dev
 

@@ -7,14 +7,14 @@ import json
 import pyarrow as pa
 import pytest
 
-from answers_page import write_example
-from fake_topic import FakeTopic
+from kit.fakes.fake_topic import FakeTopic
+from kit.runs.answers_page import write_example
+from kit.runs.topic_records import Record
 from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.ground.times import TIME
 from tailrace.sources import kafka_producer
 from tailrace.sources.kafka_servers import Servers
 from tailrace.stream.failures import Failure
-from topic_records import Record
 
 KEYS = ("left_id", "right_id")
 ROWS = pa.table(

@@ -10,7 +10,7 @@ import pytest
 
 from generators.delays import epoch_ms
 from kafka.test_source import readings, topic_query
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.drivers.ports import free_port
 
 ARGUMENTS = ("replay", "--model", "game2", "--seed", 5)

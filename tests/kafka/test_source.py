@@ -9,14 +9,14 @@ import time
 import pytest
 from confluent_kafka import TopicPartition
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.storage.journal import Journal
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
-from waiting import PATIENCE_S, until
 
 START = 1_700_000_000_000
 

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from kafka.test_source import answers, query_on, readings, topic_query
-from kafka_broker import PASSWORD, USER
-from local_driver import Driver
+from kit.parts.kafka_broker import PASSWORD, USER
+from kit.parts.tls import Authority
+from kit.runs.local_driver import Driver
 from tailrace.query.answers_section import AnswersSection
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
@@ -18,7 +19,6 @@ from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment
 from tailrace.stream.failures import Failure
-from tls import Authority
 
 AUTHORITY = r"right would be: ssl.ca.location or ssl.ca.pem .*, and brokers by a name"
 LOGIN = "right would be: the login and password"

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from object_store import BUCKET, running_gateway
+from kit.parts.object_store import BUCKET, running_gateway
 from tailrace.ground import object_stores
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from local_driver import Driver
-from object_store import BUCKET
-from object_streams import START, answers, query_on, readings
+from kit.parts.object_store import BUCKET
+from kit.runs.local_driver import Driver
+from kit.runs.object_streams import START, answers, query_on, readings
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_path import ObjectPath
 from tailrace.ground.object_stores import store_of

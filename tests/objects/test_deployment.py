@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before any module that imports airflow)
+from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
-from fake_host import FakeHost, declare, write_status
+from kit.fakes.fake_host import FakeHost, declare, write_status
 from tailrace.drivers import fence
 from tailrace.drivers.launch import is_drained, pause, starts_file
 from tailrace.orchestration import driver_lifecycle, overview, settings, submit

@@ -14,12 +14,12 @@ from functools import partial
 
 import pytest
 
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.ground.errors import Busy
 from tailrace.ground.object_path import ObjectPath
 from tailrace.storage.layout import Layout
 from tailrace.storage.locks import bucket_lock
 from tailrace.storage.writer import LOST
-from waiting import PATIENCE_S, until
 
 TERM_S = 3.0
 # A driver of a machine: it says that it drives, and ends when it is told to.

@@ -6,9 +6,9 @@ import uuid
 
 import pytest
 
-from local_driver import Driver
-from object_store import BUCKET, PASSWORD
-from object_streams import START, answers, query_on, readings, write
+from kit.parts.object_store import BUCKET, PASSWORD
+from kit.runs.local_driver import Driver
+from kit.runs.object_streams import START, answers, query_on, readings, write
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_stores import store_of
 from tailrace.sources.object_files import find_object

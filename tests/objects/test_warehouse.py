@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 from deltalake.exceptions import DeltaError
 
-from deaths import deaths
-from local_driver import Driver, no_spark
-from object_store import PASSWORD
-from object_streams import query_on, readings, write
-from oracle import Settings, corrected, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, corrected, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.parts.object_store import PASSWORD
+from kit.runs.deaths import deaths
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.object_streams import query_on, readings, write
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
@@ -35,7 +36,6 @@ from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
 from tailrace.storage.written_batches import path_of, read_written, record_written
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 TUPLES = make_stream(160, seed=5)

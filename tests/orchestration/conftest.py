@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before any module that imports airflow)
+from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_host import FakeHost, declare
+from kit.fakes.fake_host import FakeHost, declare
 from tailrace.storage.layout import Layout
 
 assert airflow_home.HOME

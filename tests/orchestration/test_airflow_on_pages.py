@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from airflow.cli.cli_parser import get_parser
 
-from doc_pages import WRITTEN, blocks, inline_commands, words
+from kit.suite.doc_pages import WRITTEN, blocks, inline_commands, words
 
 FENCED = [
     (page, line)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from airflow.cli.cli_parser import get_parser
 
-from doc_pages import WRITTEN, blocks, words
-from fake_host import declare
+from kit.fakes.fake_host import declare
+from kit.suite.doc_pages import WRITTEN, blocks, words
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.correction_dags import correction_dags
 from tailrace.orchestration.correction_operators import event_range

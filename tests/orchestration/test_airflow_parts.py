@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from processes import is_dead
+from kit.parts.processes import is_dead
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import API_SERVER, EVENTS, KEPT_HOST, PARTS
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from fake_host import QUERY, declare
-from late_tables import SCHEMA
+from kit.fakes.fake_host import QUERY, declare
+from kit.fakes.webhook import listening_webhook
+from kit.runs.late_tables import SCHEMA
+from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.liveness import LivenessVerdict
@@ -30,8 +32,6 @@ from tailrace.query.alerts import Alerts
 from tailrace.query.loading import load
 from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
-from waiting import PATIENCE_S
-from webhook import listening_webhook
 
 ALERTS = """\
 alerts:

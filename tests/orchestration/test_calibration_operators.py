@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.orchestration.calibration_operators import CalibrateOperator
-from waiting import PATIENCE_S
 
 
 class Task:

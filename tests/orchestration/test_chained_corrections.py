@@ -8,8 +8,8 @@ import pytest
 import yaml
 from airflow.sdk import CronDataIntervalTimetable
 
-from chained_queries import HOUR, MINUTE, START, declarations, write
-from local_driver import Driver, correct_here
+from kit.runs.chained_queries import HOUR, MINUTE, START, declarations, write
+from kit.runs.local_driver import Driver, correct_here
 from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.orchestration.correction_dags import correction_dags

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from airflow.providers.apache.spark.hooks import spark_submit
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import settings
 from tailrace.orchestration.submit import Options, driver_command

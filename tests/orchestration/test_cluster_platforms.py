@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from simulated_platform import SimulatedPlatform
+from kit.fakes.simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import end_applications, platform_file, platform_of, tag_of, write_platform
 from tailrace.drivers.cluster_platform import PlatformDown
 from tailrace.drivers.kubernetes import Kubernetes

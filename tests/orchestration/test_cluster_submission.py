@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from platform_server import serving, write_stand_in
-from simulated_platform import SimulatedPlatform
+from kit.fakes.simulated_platform import SimulatedPlatform
+from kit.suite.waiting import PATIENCE_S, until
+from orchestration.platform_server import serving, write_stand_in
 from tailrace.drivers.applications import platform_file, tag_of
 from tailrace.drivers.ports import free_port
 from tailrace.ground.passed_variables import NAME, VARIABLE, restore
 from tailrace.spark import package_archive
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

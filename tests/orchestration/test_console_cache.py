@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from late_tables import LateTables
+from kit.runs.late_tables import LateTables
+from kit.suite.waiting import PATIENCE_S
 from tailrace.console import panel_cache
 from tailrace.console.panel_cache import LackingAnswer, PanelCache, versions
 from tailrace.ground.errors import Damaged, Problem
-from waiting import PATIENCE_S
 
 
 def test_an_answer_is_read_again_when_a_version_has_changed():

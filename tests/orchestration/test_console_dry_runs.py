@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fake_host import QUERY, declare
+from kit.fakes.fake_host import QUERY, declare
 from tailrace.calibration.acceptance import proposal_of, to_json
 from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
 from tailrace.calibration.search import Bracket

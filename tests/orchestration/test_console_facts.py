@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from late_tables import SCHEMA, LateTables
+from kit.runs.late_tables import SCHEMA, LateTables
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.console import facts_cache, table_facts
 from tailrace.console.facts_cache import FactsCache
 from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
@@ -18,7 +19,6 @@ from tailrace.console.table_facts import TableFacts
 from tailrace.correction.promise_state import PromiseState
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import SILENT_MS, Status, wall_ms
-from waiting import PATIENCE_S, until
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What head and panels say in numbers, held against the tables read plainly, in the states of `console_states`."""
+"""What head and panels say in numbers, held against the tables read plainly, in the states of `kit.console.states`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from console_states import (
+from kit.console.states import (
     FIXED,
     LOST_BATCHES,
     STATES,
@@ -35,7 +35,7 @@ from console_states import (
     source_rows,
     write_without,
 )
-from panel_stream import PanelStream, query_over
+from kit.runs.panel_stream import PanelStream, query_over
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_rows import _NUMBERS, StreamRow, with_runs, with_tables
 from tailrace.console.table_facts import TableFacts

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_database import AirflowDatabase
+from kit.parts.airflow_database import AirflowDatabase
 from tailrace.console import last_runs, rights
 from tailrace.console.last_runs import LastRun, read_all, read_failures
 from tailrace.console.stream_order import is_ill

@@ -10,7 +10,7 @@ from itertools import groupby
 import pyarrow.parquet as pq
 import pytest
 
-from console_states import STATES, StreamInState, plain, rows_by, run_in, source_rows
+from kit.console.states import STATES, StreamInState, plain, rows_by, run_in, source_rows
 from tailrace.panels import activity, answer, answers, frontier, kind, late, ledger, promise, quarantine, settings
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.answers import AnswerRow, AnswersRequest, AnswersShown

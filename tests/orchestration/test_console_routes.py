@@ -11,10 +11,11 @@ from airflow.api_fastapi.core_api import security
 from airflow.models import DagModel
 from starlette.testclient import TestClient
 
-from airflow_database import AirflowDatabase
-from fake_host import QUERY as TEXT
-from fake_host import declare, write_status
-from late_tables import SCHEMA, LateTables
+from kit.fakes.fake_host import QUERY as TEXT
+from kit.fakes.fake_host import declare, write_status
+from kit.parts.airflow_database import AirflowDatabase
+from kit.runs.late_tables import SCHEMA, LateTables
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.console import actions_route, dry_runs, facts_cache, last_runs, pages, rights, stream_rows, streams_route
 from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
@@ -26,7 +27,6 @@ from tailrace.panels.registry import PANELS
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
-from waiting import PATIENCE_S, until
 
 STREAMS, QUERY = "/api/streams", "/api/queries/readings"
 

@@ -21,8 +21,9 @@ from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 from airflow.timetables.base import TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from fake_host import LOCAL_CONF, QUERY, declare
-from late_tables import LateTables
+from kit.fakes.fake_host import LOCAL_CONF, QUERY, declare
+from kit.runs.late_tables import LateTables
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.fence import dead
 from tailrace.engine.progress import Progress
 from tailrace.orchestration import correction_operators
@@ -31,7 +32,6 @@ from tailrace.orchestration.correction_operators import CorrectOperator, WaitOpe
 from tailrace.query.correction_section import Correction
 from tailrace.storage import progress
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S, until
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from deaths import Died
-from fake_host import write_status
+from kit.fakes.fake_host import write_status
+from kit.runs.deaths import Died
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fake_host import write_status
+from kit.fakes.fake_host import write_status
+from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.orchestration import driver_metrics
 from tailrace.orchestration.driver_metrics import GAUGES, HOST_ANSWERS, DriverMetrics
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 NOW = 1_800_000_000_000

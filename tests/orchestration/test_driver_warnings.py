@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from fake_host import QUERY, declare
-from late_tables import SCHEMA as QUALITY_SCHEMA
+from kit.fakes.fake_host import QUERY, declare
+from kit.runs.late_tables import SCHEMA as QUALITY_SCHEMA
+from kit.suite.waiting import PATIENCE_S
 from tailrace.correction.promise_state import PromiseState
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
@@ -24,7 +25,6 @@ from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.storage.rejects import newest_rejects
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
-from waiting import PATIENCE_S
 
 TIMES = count(1)
 SCHEMA = pa.schema(

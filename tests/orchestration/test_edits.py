@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fake_host import QUERY, declare
+from kit.fakes.fake_host import QUERY, declare
 from tailrace.cli import commands as tailrace
 from tailrace.cli import driver_commands as commands
 from tailrace.ground.errors import Damaged, Refused

@@ -18,15 +18,15 @@ import time
 import psutil
 import pytest
 
-from browser import answers_to_browsers
-from processes import is_dead
+from kit.parts.browser import answers_to_browsers
+from kit.parts.processes import is_dead
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers import embedded as module
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

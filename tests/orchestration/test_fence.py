@@ -11,9 +11,9 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from processes import is_dead
+from kit.parts.processes import is_dead
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.fence import MARK, dead, fence, kill, mark, marked
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

@@ -11,15 +11,15 @@ from airflow._shared.module_loading import import_string
 from airflow.models.trigger import Trigger
 from airflow.triggers.base import BaseEventTrigger
 
-from fake_host import QUERY, declare
-from late_tables import LateTables
+from kit.fakes.fake_host import QUERY, declare
+from kit.runs.late_tables import LateTables
+from kit.suite.waiting import PATIENCE_S
 from tailrace.correction import requests
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.duration import ms
 from tailrace.orchestration import gap_trigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.query.loading import load
-from waiting import PATIENCE_S
 
 EXPECTED_RANGE = {"arrived_from": "1970-01-01T00:01:40.000Z", "arrived_to": "1970-01-01T00:02:10.000Z"}
 

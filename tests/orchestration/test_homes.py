@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from fake_host import declare, write_status
+from kit.fakes.fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.drivers import programs
 from tailrace.drivers.driver_host import Driver

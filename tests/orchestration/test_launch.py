@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers import fence, launch
 from tailrace.drivers.launch import pause, starts_file
 from tailrace.storage.deployment import DEPLOYMENT, deployment_file
-from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.needs("process")
 

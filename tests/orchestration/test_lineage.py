@@ -13,8 +13,10 @@ from types import SimpleNamespace
 import pytest
 from deltalake import DeltaTable
 
-from fake_host import QUERY, declare
-from local_driver import Driver
+from kit.fakes.fake_host import QUERY, declare
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
+from kit.suite.waiting import PATIENCE_S
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.delivery.current import refresh
@@ -23,8 +25,6 @@ from tailrace.orchestration.calibration_operators import CalibrateOperator
 from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.stream_operators import SuperviseOperator
 from tailrace.query.loading import load
-from waiting import PATIENCE_S
-from warehouse import even, make_stream, write_files
 
 ROOT = Path(__file__).parents[2]
 SMALL = QUERY.replace("size: 2 h, slide: 1 h", "size: 700 ms, slide: 300 ms").replace("tick: 1 min", "tick: 100 ms")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fake_host import QUERY, declare
+from kit.fakes.fake_host import QUERY, declare
 from tailrace.orchestration.calibration_dags import calibration_dags
 from tailrace.orchestration.correction_dags import correction_dags
 from tailrace.orchestration.publish_dags import publish_dags

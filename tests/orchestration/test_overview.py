@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tailrace as package
-from fake_host import declare, write_status
+from kit.fakes.fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.cli.warehouse_status import print_status
 from tailrace.drivers.driver_status import DriverStatus

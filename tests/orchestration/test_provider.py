@@ -14,7 +14,8 @@ import pytest
 from airflow.providers_manager import ProvidersManager
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_home import HOME
+from kit.parts.airflow_home import HOME
+from kit.suite.waiting import PATIENCE_S
 from tailrace import __version__
 from tailrace.drivers import embedded as embedded_module
 from tailrace.drivers.embedded import EmbeddedHost
@@ -25,7 +26,6 @@ from tailrace.orchestration.driver_host_hook import DriverHostHook
 from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
-from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.needs("process")
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from chained_queries import chain
-from fake_host import QUERY, declare, write_status
-from late_tables import SCHEMA
+from kit.fakes.fake_host import QUERY, declare, write_status
+from kit.runs.chained_queries import chain
+from kit.runs.late_tables import SCHEMA
+from kit.suite.waiting import PATIENCE_S
 from tailrace.delivery.delivered import DeliveryNote
 from tailrace.ground.duration import format_time
 from tailrace.ground.times import with_times
@@ -24,7 +25,6 @@ from tailrace.query.loading import load
 from tailrace.storage.status import Status
 from tailrace.storage.table_snapshot import TableSnapshot
 from tailrace.storage.tables import Tables
-from waiting import PATIENCE_S
 
 
 @pytest.fixture

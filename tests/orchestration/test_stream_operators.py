@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferralError, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from fake_host import LOCAL_CONF, QUERY, declare, write_status
+from kit.fakes.fake_host import LOCAL_CONF, QUERY, declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.homes import program_of

@@ -24,12 +24,12 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from processes import command, is_dead
+from kit.parts.processes import command, is_dead
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost, _driver
 from tailrace.ground.errors import Refused
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

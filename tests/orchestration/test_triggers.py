@@ -10,7 +10,8 @@ import pytest
 from airflow._shared.module_loading import import_string
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from fake_host import write_status
+from kit.fakes.fake_host import write_status
+from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import program_of
 from tailrace.engine.progress import Progress
@@ -18,7 +19,6 @@ from tailrace.orchestration import driver_lifecycle, health_log, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage import progress
 from tailrace.storage.status import Status, wall_ms
-from waiting import PATIENCE_S
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 

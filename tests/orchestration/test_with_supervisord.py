@@ -18,6 +18,7 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
@@ -28,7 +29,6 @@ from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 

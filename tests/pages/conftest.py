@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-import chromium
-from chromium import Watched
-from console_bed import Bed, running_bed
+from kit.console.bed import Bed, running_bed
+from kit.parts import chromium
+from kit.parts.chromium import Watched
 
 expect.set_options(timeout=chromium.WAIT_MS)
 

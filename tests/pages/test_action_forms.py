@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from chromium import Watched
-from console_bed import PAGES, Bed
-from console_pages import await_page
+from kit.console.bed import PAGES, Bed
+from kit.console.pages import await_page
+from kit.parts.chromium import Watched
 from tailrace.correction.intervals import corrected_intervals
 from tailrace.correction.uncorrected import count_uncorrected, span_uncorrected
 from tailrace.ground.duration import parse_time_ms

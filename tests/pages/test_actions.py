@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from console_bed import PAGES, Bed
+from kit.console.bed import PAGES, Bed
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from console_bed import PAGES
-from console_pages import LONG_MS, await_page, parts_of
+from kit.console.bed import PAGES
+from kit.console.pages import LONG_MS, await_page, parts_of
 from tailrace.storage.tables import Tables
 
 pytestmark = pytest.mark.xdist_group("console")

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-import chromium
-from console_bed import PAGES, Bed
-from console_pages import LONG_MS, act, await_page
-from console_warehouse import MINUTE_MS, Warehouse, write_files
 from generators.delays import delay_model, epoch_ms
 from generators.replay import generate
+from kit.console.bed import PAGES, Bed
+from kit.console.pages import LONG_MS, act, await_page
+from kit.console.warehouse import MINUTE_MS, Warehouse, write_files
+from kit.parts import chromium
+from kit.suite.waiting import until
 from tailrace.storage.tables import Tables
-from waiting import until
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from console_bed import PAGES, Bed
-from console_pages import LONG_MS, act, await_page
-from console_rights import WITHOUT_LOGS
+from kit.console.bed import PAGES, Bed
+from kit.console.pages import LONG_MS, act, await_page
+from kit.console.rights import WITHOUT_LOGS
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from console_bed import PAGES
-from console_pages import await_page, parts_of
+from kit.console.bed import PAGES
+from kit.console.pages import await_page, parts_of
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from console_bed import PAGES, Bed
-from console_pages import await_page
-from console_warehouse import MINUTE_MS, write_files
 from generators.delays import delay_model
 from generators.replay import generate
+from kit.console.bed import PAGES, Bed
+from kit.console.pages import await_page
+from kit.console.warehouse import MINUTE_MS, write_files
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.local_correction import correct
 from tailrace.query.loading import load

@@ -7,10 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-import console_poison
-from console_bed import PAGES
-from console_pages import await_page, parts_of
-from console_poison import MARK
+from kit.console import poison as console_poison
+from kit.console.bed import PAGES
+from kit.console.pages import await_page, parts_of
+from kit.console.poison import MARK
 
 pytestmark = pytest.mark.xdist_group("console")
 

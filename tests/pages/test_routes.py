@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from console_addresses import DOCUMENTS, READS, addresses, is_page, records, routes
-from console_bed import PAGES
-from console_rights import ONLY_SPEEDS, WITHOUT_LOGS
+from kit.console.bed import PAGES
+from kit.console.rights import ONLY_SPEEDS, WITHOUT_LOGS
+from pages.console_addresses import DOCUMENTS, READS, addresses, is_page, records, routes
 
 pytestmark = pytest.mark.xdist_group("console")
 

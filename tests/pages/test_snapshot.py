@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from console_bed import PAGES
-from console_pages import await_page
+from kit.console.bed import PAGES
+from kit.console.pages import await_page
 from tailrace.storage.status import wall_ms
 from tailrace.storage.tables import Tables
 

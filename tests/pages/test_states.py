@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from console_bed import PAGES
-from console_pages import await_page
+from kit.console.bed import PAGES
+from kit.console.pages import await_page
 
 pytestmark = pytest.mark.xdist_group("console")
 

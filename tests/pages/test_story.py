@@ -15,13 +15,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-import chromium
-from chromium import Watched
-from console_bed import PAGES
-from console_feed import Feed
-from console_pages import LONG_MS, SeenStates, act, await_page
-from console_warehouse import MINUTE_MS, spoil
 from generators.delays import delay_model
+from kit.console.bed import PAGES
+from kit.console.feed import Feed
+from kit.console.pages import LONG_MS, SeenStates, act, await_page
+from kit.console.warehouse import MINUTE_MS, spoil
+from kit.parts import chromium
+from kit.parts.chromium import Watched
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import driver_lifecycle

@@ -16,13 +16,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-import oracle
-from examples import drawn
-from harness import run
-from memory_tables import MemoryTables
-from oracle import Truth, batch, latest, stream
-from oracle_assertions import assert_close, assert_streamed
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles import oracle
+from kit.oracles.oracle import Truth, batch, latest, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.harness import run
+from kit.runs.memory_tables import MemoryTables
+from kit.suite.examples import drawn
 from tailrace.aggregate.section import AggregateSection
 from tailrace.calibration.measure import measure
 from tailrace.functions.accumulators import Count, Extreme

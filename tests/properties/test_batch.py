@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from memory_tables import MemoryTables
-from oracle import batch, in_order, missed, stream
-from oracle_assertions import assert_close
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import batch, in_order, missed, stream
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.memory_tables import MemoryTables
+from kit.suite.examples import drawn
 from tailrace.correction.correction_range import CorrectionRange
 
 SOME = drawn(100)

@@ -15,9 +15,9 @@ import yaml
 from hypothesis import Phase, example, given
 from hypothesis import strategies as st
 
-from chained_queries import DAY, HOUR, MINUTE, START, answers, chain, declarations, disordered, expected, write
-from examples import drawn
-from local_driver import Driver, no_spark
+from kit.runs.chained_queries import DAY, HOUR, MINUTE, START, answers, chain, declarations, disordered, expected, write
+from kit.runs.local_driver import Driver, no_spark
+from kit.suite.examples import drawn
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.kinds import build

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from leased_drivers import LeasedDriver, SharedLog
-from simulated_platform import OUTCOMES, SimulatedApplication, SimulatedPlatform
-from simulated_store import OUTCOMES as STORE_OUTCOMES
+from kit.fakes.simulated_platform import OUTCOMES, SimulatedApplication, SimulatedPlatform
+from kit.fakes.simulated_store import OUTCOMES as STORE_OUTCOMES
+from kit.runs.leased_drivers import LeasedDriver, SharedLog
+from kit.suite.examples import drawn
 from tailrace.drivers.applications import end_applications
 from tailrace.drivers.cluster_platform import ClusterPlatform
 from tailrace.drivers.cluster_submission import INTERRUPTED, Watch

@@ -9,12 +9,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates import fields_of
-from examples import drawn
-from memory_tables import WINDOW, MemoryTables
-from oracle import batch, latest, stream
-from oracle_assertions import assert_close
-from streams import cuts, disordered
+from kit.draws.aggregates import fields_of
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import batch, latest, stream
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.memory_tables import WINDOW, MemoryTables
+from kit.suite.examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 

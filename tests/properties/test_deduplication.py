@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import run
-from oracle import Settings, Tuple, aggregate, pane_of, stream, ticks_of, windows_of
-from oracle_assertions import assert_close
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import Settings, Tuple, aggregate, pane_of, stream, ticks_of, windows_of
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.harness import run
+from kit.suite.examples import drawn
 
 
 def expected(tuples: list[Tuple], query: Settings) -> tuple[dict, dict, int]:

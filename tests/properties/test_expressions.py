@@ -14,19 +14,19 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from join_queries import CONTENT, query_over
-from json_stream import write_json
-from local_driver import Driver, correct_here
-from oracle import Settings, Tuple, batch, stream
-from oracle_assertions import assert_close
-from streams import cuts, disordered
+from kit.draws.join_queries import CONTENT, query_over
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import Settings, Tuple, batch, stream
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.warehouse import make_query, tables_of
+from kit.suite.examples import drawn
 from tailrace.answers.by_window import ByWindow
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.query import Query
 from tailrace.storage.results import AnswerTables
 from tailrace.windows.sliding import Sliding
-from warehouse import make_query, tables_of
 
 GHOST = "\x01"
 FEW = drawn(15)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import policy_json, run
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
-from streams import disordered, policies
+from kit.draws.streams import disordered, policies
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.harness import policy_json, run
+from kit.suite.examples import drawn
 
 
 @st.composite

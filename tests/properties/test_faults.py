@@ -14,15 +14,15 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-import rankings
-from oracle import Outcome, Passed, Settings, Tuple, Window, batch, distinct, latest, stream
-from oracle_assertions import ANSWER, assert_close, assert_late, assert_streamed
-from query_life import DELAYS, FEW, TICK, QueryLife, settings_of
-from rankings import Ranking, contents, ranked, rankings_of, streamed
+from kit.oracles import rankings
+from kit.oracles.oracle import Outcome, Passed, Settings, Tuple, Window, batch, distinct, latest, stream
+from kit.oracles.oracle_assertions import ANSWER, assert_close, assert_late, assert_streamed
+from kit.oracles.rankings import Ranking, contents, ranked, rankings_of, streamed
+from kit.runs.query_life import DELAYS, FEW, TICK, QueryLife, settings_of
+from kit.runs.warehouse import EPOCH, make_query, rows_of, tables_of, write_files
 from tailrace.query.query import Query
 from tailrace.storage.progress import held_back
 from tailrace.storage.tasks_in_force import request_tasks
-from warehouse import EPOCH, make_query, rows_of, tables_of, write_files
 
 DAY = 86_400_000
 K_MS = 200

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness import run
-from oracle import Settings, Tuple, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, Tuple, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.harness import run
 from tailrace.engine import next_facts
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.facts import stamp

@@ -16,7 +16,7 @@ import pytest
 from bench.simulate import RecordedStream
 from bench.topk import drift, paper_query, promise
 from bench.topk.calibrated import calibrations, search_of
-from rankings import uses_of
+from kit.oracles.rankings import uses_of
 from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding

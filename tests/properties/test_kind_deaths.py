@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from deaths import Deaths, deaths
-from kind_streams import KINDS, TABLE_JOIN, contents, disturbed_rows, query_of, sides_of, write_files
-from local_driver import Driver, no_spark
+from kit.runs.deaths import Deaths, deaths
+from kit.runs.kind_streams import KINDS, TABLE_JOIN, contents, disturbed_rows, query_of, sides_of, write_files
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import tables_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.query import Query
-from warehouse import tables_of
 
 ROWS, PER_FILE = 144, 8
 

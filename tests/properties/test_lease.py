@@ -8,9 +8,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from leased_drivers import LeasedDriver, SharedLog
-from simulated_store import OUTCOMES
+from kit.fakes.simulated_store import OUTCOMES
+from kit.runs.leased_drivers import LeasedDriver, SharedLog
+from kit.suite.examples import drawn
 
 _DEEPEST = 3  # drivers that are stopped within one another
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import run
-from memory_tables import MemoryTables
-from oracle import Settings, Tuple, latest, stream
-from oracle_assertions import assert_close, assert_streamed
-from rankings import rankings_of, streamed, uses_of
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import Settings, Tuple, latest, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.oracles.rankings import rankings_of, streamed, uses_of
+from kit.runs.harness import run
+from kit.runs.memory_tables import MemoryTables
+from kit.suite.examples import drawn
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 

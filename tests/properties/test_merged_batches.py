@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from examples import drawn
-from pair_runs import JOINS, SIDES, TOY, Batch, logs, pipeline_of, policy_of_k
+from kit.runs.pair_runs import JOINS, SIDES, TOY, Batch, logs, pipeline_of, policy_of_k
+from kit.suite.examples import drawn
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.facts import Fact

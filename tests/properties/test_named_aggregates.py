@@ -16,16 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import harness
-import memory_tables
-import oracle
-from aggregates import fields_of
-from examples import drawn
-from harness import run, windows_of
-from memory_tables import MemoryTables
-from named_oracle import CONDITIONS, JOINT, LISTS, TYPES, Values, answer, moment
-from oracle import Truth, batch, latest, stream
-from streams import cuts, disordered
+from kit.draws.aggregates import fields_of
+from kit.draws.streams import cuts, disordered
+from kit.oracles import oracle
+from kit.oracles.named_oracle import CONDITIONS, JOINT, LISTS, TYPES, Values, answer, moment
+from kit.oracles.oracle import Truth, batch, latest, stream
+from kit.runs import harness, memory_tables
+from kit.runs.harness import run, windows_of
+from kit.runs.memory_tables import MemoryTables
+from kit.suite.examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of

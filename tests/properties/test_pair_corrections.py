@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from memory_pair_tables import MemoryPairTables
-from pair_oracle import Item, Join, Read, batch_pairs
+from kit.oracles.pair_oracle import Item, Join, Read, batch_pairs
+from kit.runs.memory_pair_tables import MemoryPairTables
+from kit.suite.examples import drawn
 from tailrace.correction.correction_range import CorrectionRange
 
 SOME = drawn(60)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from pair_oracle import (
+from kit.oracles.pair_oracle import (
     Item,
     Join,
     Log,
@@ -32,12 +32,12 @@ from pair_oracle import (
     joined,
     placed,
 )
-from pair_runs import SIDES, assert_as_the_oracle
-from query_life import DELAYS, TICK, QueryLife, settings_of
+from kit.runs.pair_runs import SIDES, assert_as_the_oracle
+from kit.runs.query_life import DELAYS, TICK, QueryLife, settings_of
+from kit.runs.warehouse import EPOCH, TIME, tables_of
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spatial_join import joined_streams
-from warehouse import EPOCH, TIME, tables_of
 
 HISTOGRAMS = {"a": [1.0, 2.0, 3.0, 0.0], "b": [1.0, 1.0, 3.0, 1.0], "c": [0.0, 0.0, 0.0, 5.0]}
 """On a line, a and b are 1/3 apart; c is more than 1 from both."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.query.declared import declared_query
 from tailrace.storage.results import read_answers
 

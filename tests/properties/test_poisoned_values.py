@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.query.declared import declared_query
 from tailrace.storage.results import read_answers
 

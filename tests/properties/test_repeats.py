@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, TABLE_JOIN, Row, query_of, sides_of, write_files
-from local_driver import Driver, no_spark
+from kit.runs.kind_streams import KINDS, TABLE_JOIN, Row, query_of, sides_of, write_files
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import EPOCH, tables_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.results import AnswerTables
-from warehouse import EPOCH, tables_of
 
 TICK, ROWS = 100, 70
 CORRECTED = [name for name in KINDS if name != TABLE_JOIN]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import run, windows_of
-from oracle import stream
-from rankings import SCORES, contents, ranked, rankings_of, streamed, uses_of, with_scores
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import stream
+from kit.oracles.rankings import SCORES, contents, ranked, rankings_of, streamed, uses_of, with_scores
+from kit.runs.harness import run, windows_of
+from kit.suite.examples import drawn
 from tailrace.sources.carried_columns import score_type
 from tailrace.topk import best
 from tailrace.topk.kind import TopK

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates import kind_of
-from examples import drawn
-from harness import run
-from memory_tables import MemoryTables
-from oracle import Settings, Truth, Tuple, aggregate, distinct, stream, ticks_of
-from oracle_assertions import assert_close
-from session_oracle import Came, Session, sessions_of
-from session_oracle import stream as stream_sessions
-from streams import EPOCH, cuts, disordered
+from kit.draws.aggregates import kind_of
+from kit.draws.streams import EPOCH, cuts, disordered
+from kit.oracles.oracle import Settings, Truth, Tuple, aggregate, distinct, stream, ticks_of
+from kit.oracles.oracle_assertions import assert_close
+from kit.oracles.session_oracle import Came, Session, sessions_of
+from kit.oracles.session_oracle import stream as stream_sessions
+from kit.runs.harness import run
+from kit.runs.memory_tables import MemoryTables
+from kit.suite.examples import drawn
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.windows.sessions import Sessions
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import run
-from oracle import Passed, Settings, Tuple, stream
-from oracle_assertions import assert_streamed
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import Passed, Settings, Tuple, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.harness import run
+from kit.suite.examples import drawn
 from tailrace.engine.tick_buffer import TickBuffer
 
 MANY = drawn(150)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
+from kit.runs.warehouse import make_query, propose, rows_of, tables_of
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query, propose, rows_of, tables_of
 
 pytestmark = pytest.mark.xdist_group("stamping")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import run
-from oracle import stream
-from oracle_assertions import assert_streamed
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.harness import run
+from kit.suite.examples import drawn
 
 MANY = drawn(300)
 

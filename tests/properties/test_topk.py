@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import NOTES, run, windows_of
-from oracle import stream
-from oracle_assertions import assert_late
-from rankings import assert_selected, contents, ranked, rankings_of, streamed, uses_of
-from streams import cuts, disordered
+from kit.draws.streams import cuts, disordered
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_late
+from kit.oracles.rankings import assert_selected, contents, ranked, rankings_of, streamed, uses_of
+from kit.runs.harness import NOTES, run, windows_of
+from kit.suite.examples import drawn
 from tailrace.topk import best, methods
 from tailrace.topk.candidate_lists import CandidateLists
 from tailrace.topk.candidates import CandidateList

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tailrace
-from examples import drawn
-from source_types import TYPES, SourceType
+from kit.suite.examples import drawn
+from properties.source_types import TYPES, SourceType
 from tailrace.ground.errors import Refused
 
 START_MS = 1_714_521_600_000  # 2024-05-01

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deaths import deaths
-from drawn_queries import cases, write_records
-from drawn_truth import by_one_statement, by_window, differences, kept, over_all, streamed
-from examples import drawn
-from local_driver import Driver, correct_here
+from kit.draws.drawn_queries import cases, write_records
+from kit.oracles.drawn_truth import by_one_statement, by_window, differences, kept, over_all, streamed
+from kit.runs.deaths import deaths
+from kit.runs.local_driver import Driver, correct_here
+from kit.suite.examples import drawn
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables

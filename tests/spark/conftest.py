@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_session import _spark, spark  # noqa: F401  (fixtures)
+from kit.parts.spark_session import _spark, spark  # noqa: F401  (fixtures)
 
 SESSIONS = ("spark one", "spark two")
 """The groups of tests that share a session each."""

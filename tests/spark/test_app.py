@@ -15,11 +15,11 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.spark import app
-from waiting import PATIENCE_S, until
-from warehouse import even, make_query, make_stream, rows_of, write_files
 
 ROOT = Path(__file__).parents[2]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"

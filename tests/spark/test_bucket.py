@@ -10,11 +10,12 @@ import os
 
 import pytest
 
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill, write_input
-from live_stream import live
-from object_store import BUCKET, running_gateway
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.parts.object_store import BUCKET, running_gateway
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill, write_input
+from kit.runs.live_stream import live
+from kit.runs.warehouse import EPOCH, even, make_query, rows_of, tables_of, write_files
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
 from tailrace.ground.object_stores import store_of
@@ -24,7 +25,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.warehouses import CONNECTION
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, even, make_query, rows_of, tables_of, write_files
 
 # The server is built once, from its source.
 

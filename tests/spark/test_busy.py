@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
 from tailrace.spark.app import run
 from tailrace.stream import app
 from tailrace.stream.run import StreamRun
-from warehouse import even, make_query, make_stream, rows_of, write_files
 
 TUPLES = make_stream(200, seed=26)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

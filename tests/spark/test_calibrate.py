@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.query.disorder_section import Disorder
 from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 3000))
 TUPLES = [item._replace(value=abs(item.value) + 1) for item in make_stream(3000, seed=9)]  # no sum is near 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from chained_queries import answers, chain, disordered, expected, write
+from kit.runs.chained_queries import answers, chain, disordered, expected, write
 from tailrace.correction import history_scan
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct

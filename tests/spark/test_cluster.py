@@ -10,16 +10,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kill_points import SETTINGS, TUPLES, write_input
-from oracle import stream
-from oracle_assertions import assert_streamed
-from processes import beyond_loopback, command, is_dead, listening
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.parts.processes import beyond_loopback, command, is_dead, listening
+from kit.runs.kill_points import SETTINGS, TUPLES, write_input
+from kit.runs.warehouse import rows_of
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.drivers.fence import dead, kill
 from tailrace.drivers.spark_daemon import page
 from tailrace.spark.cluster_master import SECRET
-from waiting import PATIENCE_S, until
-from warehouse import rows_of
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("cluster")]
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def executors(cluster: EmbeddedCluster, count: int) -> list[psutil.Process]:
 
 def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     write_input(tmp_path)
-    result = python(cluster, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path))
+    result = python(cluster, "-m", "kit.parts.cluster_run", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     applications = page(cluster.ui_port)["completedapps"]
@@ -86,7 +86,7 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
     """
     write_input(tmp_path)
     job = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(tmp_path)],
+        [sys.executable, "-m", "kit.parts.cluster_run", str(tmp_path), str(tmp_path)],
         env=os.environ | {"PYTHONPATH": PATHS} | cluster.environment,
         stderr=(tmp_path / "stderr").open("w"),
     )

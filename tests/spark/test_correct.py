@@ -10,8 +10,9 @@ import json
 
 import pytest
 
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan
@@ -24,7 +25,6 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
 TUPLES = make_stream(500, seed=3, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 200))

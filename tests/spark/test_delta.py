@@ -6,15 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from delta_jars import JARS
-from local_driver import correct_here
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.parts.delta_jars import JARS
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import even, make_query, make_stream, tables_of, write_files
+from kit.suite.waiting import PATIENCE_S
 from tailrace.query.answers_section import CURRENT
 from tailrace.spark.app import run
 from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions
-from waiting import PATIENCE_S
-from warehouse import even, make_query, make_stream, tables_of, write_files
 
 
 def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import wasserstein_distance
 
-from kill_points import arm, leave
-from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from kit.oracles.pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from kit.runs.kill_points import arm, leave
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.emd_join import methods
 from tailrace.emd_join.methods import EmdDdsj
@@ -28,7 +29,6 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, TIME
 
 BINS, SHAPES, THRESHOLD = 12, 15, 0.35
 BATCH_ROWS = 400

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from deaths import Died, deaths
-from examples import drawn
-from kind_streams import KINDS, contents, disturbed_rows, query_of, sides_of, write_files
-from local_driver import Driver
+from kit.runs.deaths import Died, deaths
+from kit.runs.kind_streams import KINDS, contents, disturbed_rows, query_of, sides_of, write_files
+from kit.runs.local_driver import Driver
+from kit.suite.examples import drawn
 from tailrace.engine.executor import Executor
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.pipeline import Pipeline

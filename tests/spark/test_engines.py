@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from deaths import deaths
-from drawn_queries import Drawn, richest, write_records
-from drawn_truth import by_one_statement, by_window, differences, over_all
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill
-from local_driver import correct_here
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.draws.drawn_queries import Drawn, richest, write_records
+from kit.oracles.drawn_truth import by_one_statement, by_window, differences, over_all
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.deaths import deaths
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import even, make_query, rows_of, write_files
 from tailrace.query.loading import load
 from tailrace.spark.app import run as on_spark
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
-from warehouse import even, make_query, rows_of, write_files
 
 BOUNDS = even(len(TUPLES), 12)
 

@@ -12,8 +12,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions
 from pyspark.sql.classic.column import Column
 
-from spark_differences import ANY, FAILS, REFUSED, ROW, examples, golden_times
-from spark_expressions import EXPRESSIONS, TABLES
+from kit.draws.spark_differences import ANY, FAILS, REFUSED, ROW, examples, golden_times
+from kit.draws.spark_expressions import EXPRESSIONS, TABLES
 from tailrace.expressions.projection import Projection
 from tailrace.expressions.types import column_type, spark_name
 

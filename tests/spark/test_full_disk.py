@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from live_stream import live
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
-from small_disk import fill, small_disk
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.live_stream import live
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, silences_of, write_files
+from spark.small_disk import fill, small_disk
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.storage.status import Status
-from warehouse import even, make_query, make_stream, rows_of, silences_of, write_files
 
 TUPLES = make_stream(400, seed=41)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

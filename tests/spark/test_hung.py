@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kill_points import SETTINGS, TESTS, TUPLES
-from processes import command, is_dead
+from kit.parts.processes import command, is_dead
+from kit.runs.kill_points import SETTINGS, TESTS, TUPLES
+from kit.runs.warehouse import even, write_files
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.liveness import START_S, LivenessJudge
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from waiting import PATIENCE_S, until
-from warehouse import even, write_files
 
 WAIT_S = 2 * PATIENCE_S
 
@@ -26,10 +26,10 @@ WAIT_S = 2 * PATIENCE_S
 RUN = """
 import json, sys
 from pathlib import Path
-from oracle import Settings
+from kit.oracles.oracle import Settings
 from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query
+from kit.runs.warehouse import make_query
 told = json.loads(sys.argv[1])
 settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
 run(make_query(Path(told["in"]), settings), Path(told["wh"]), RunOptions(100, pace_ms=100, live=True, grace_s=1.0))

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import Field
 
-import toy_join
-from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from kit.fakes import toy_join
+from kit.fakes.toy_join import ToyJoin
+from kit.oracles.pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction import history_scan
 from tailrace.kinds import KINDS
 from tailrace.query.joins import JoinQuery
@@ -23,8 +25,6 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
-from toy_join import ToyJoin
-from warehouse import EPOCH, TIME
 
 JOIN = Join(reach=300, tick=100, k=150)
 STREAMS = ("left", "right")

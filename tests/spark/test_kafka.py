@@ -7,8 +7,8 @@ import pytest
 
 from kafka.test_source import answers, query_on, readings, send_in_turns
 from kafka.test_tls import declare
-from kafka_broker import PASSWORD, USER, running_broker
-from local_driver import Driver
+from kit.parts.kafka_broker import PASSWORD, USER, running_broker
+from kit.runs.local_driver import Driver
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import Refused

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties
 
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
-from oracle import corrected, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import corrected, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
+from kit.runs.warehouse import EPOCH, make_query, rows_of, tables_of
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged
 from tailrace.spark.app import run
@@ -27,7 +28,6 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, make_query, rows_of, tables_of
 
 POINTS = ("K2", 3), ("before note", 0)
 RANGE = EPOCH, EPOCH + 4000

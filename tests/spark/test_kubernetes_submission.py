@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.applications import platform_of, tag_of
 from tailrace.spark.local_master import spark_home
-from waiting import PATIENCE_S, until
 
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 PODS = "/api/v1/namespaces/streams/pods"

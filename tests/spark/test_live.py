@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-import kill_points
-from kill_points import kill, write_input
-from live_stream import live
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs import kill_points
+from kit.runs.kill_points import kill, write_input
+from kit.runs.live_stream import live
+from kit.runs.warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct
@@ -25,7 +26,6 @@ from tailrace.stream import app
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.sink import Sink
 from tailrace.windows.sliding import Sliding
-from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 
 TUPLES = make_stream(400, seed=23)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

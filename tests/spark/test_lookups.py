@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from kind_streams import contents
-from local_driver import correct_here
+from kit.runs.kind_streams import contents
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction import history_scan
 from tailrace.correction.correct import CorrectionReport
 from tailrace.query.declared import declared_query
@@ -32,7 +33,6 @@ from tailrace.storage.tables import Tables
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from unit.stream import test_newest_lookups as newest
-from warehouse import EPOCH, TIME
 
 COUNT, BATCHES = 600, 3
 RANDOM = np.random.default_rng(11)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-import mortal_pipeline
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
+from kit.runs.warehouse import make_query, rows_of
+from spark import mortal_pipeline
 from tailrace.spark.app import run
 from tailrace.stream import app
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query, rows_of
 
 
 def test_a_batch_whose_worker_was_killed_runs_again(tmp_path, spark, monkeypatch, capsys):

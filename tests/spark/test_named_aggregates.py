@@ -10,7 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from named_oracle import JOINT, SPARK
+from kit.oracles.named_oracle import JOINT, SPARK
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.functions.registry import FUNCTIONS

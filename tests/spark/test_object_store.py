@@ -7,9 +7,9 @@ import sys
 
 import yaml
 
-from local_driver import Driver
-from object_store import BUCKET, PASSWORD, running_gateway
-from object_streams import answers, declaration, readings, write
+from kit.parts.object_store import BUCKET, PASSWORD, running_gateway
+from kit.runs.local_driver import Driver
+from kit.runs.object_streams import answers, declaration, readings, write
 from tailrace.ground.object_stores import store_of
 from tailrace.query.declared import declared_query
 from tailrace.storage.layout import Layout

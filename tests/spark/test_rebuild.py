@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from json_stream import POISON, records_of, write_json
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.json_stream import POISON, records_of, write_json
+from kit.runs.warehouse import make_query, make_stream, rows_of, tables_of
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.spark import app
@@ -14,7 +15,6 @@ from tailrace.spark.app import rebuild
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query, make_stream, rows_of, tables_of
 
 TUPLES = make_stream(150, seed=31)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

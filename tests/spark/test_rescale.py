@@ -6,23 +6,23 @@ import shutil
 
 import pytest
 
-from burst_stream import (
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.burst_stream import (
     BOUNDS,
     TUPLES,
     assert_a_busy_stream_gets_more_tasks,
     assert_two_four_and_two_tasks,
     tasks_of,
 )
-from kill_points import OF_A_BATCH, SETTINGS, arm, leave
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.runs.kill_points import OF_A_BATCH, SETTINGS, arm, leave
+from kit.runs.warehouse import make_query, rows_of, write_files
 from tailrace.spark.app import run
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query, rows_of, write_files
 
 
 def test_two_four_and_two_tasks_under_a_ten_fold_burst(tmp_path, spark):

@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from processes import beyond_loopback
+from kit.parts.processes import beyond_loopback
 from tailrace.spark import local_master
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ KEEPS_TO_ITSELF = """
 import os, sys
 from pathlib import Path
 import psutil
-from processes import listening
+from kit.parts.processes import listening
 from tailrace.spark.session import session
 
 os.umask(0o077)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tailrace
-from aggregates import kind_of
+from kit.draws.aggregates import kind_of
 from tailrace import testing
 from tailrace.windows.sessions import Sessions
 

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyproj import Geod
 
-from pair_oracle import InWindow, Item, Join, Pair, Read, batch_in_windows, batch_pairs, in_windows, joined
+from kit.oracles.pair_oracle import InWindow, Item, Join, Pair, Read, batch_in_windows, batch_pairs, in_windows, joined
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -23,7 +24,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, TIME
 
 GEOD = Geod(ellps="WGS84")
 NEAR_M, BATCH_ROWS, STREAMS = 700.0, 400, ("left", "right")

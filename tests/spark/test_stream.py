@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import random
 
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
 from tailrace.spark.app import run
 from tailrace.spark.group_keys import spark_hash
 from tailrace.stream.run_options import RunOptions
-from warehouse import even, make_query, make_stream, rows_of, write_files
 
 TUPLES = make_stream(600, seed=11)
 

@@ -6,17 +6,17 @@ import re
 
 import pytest
 
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
-from live_stream import live
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
+from kit.runs.live_stream import live
+from kit.runs.warehouse import make_query, rows_of, silences_of
+from kit.suite.waiting import until
 from tailrace.spark.app import run
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions
-from waiting import until
-from warehouse import make_query, rows_of, silences_of
 
 LIVE = RunOptions(BATCH_ROWS, pace_ms=100, live=True)
 

@@ -12,9 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from kill_points import arm, leave
-from live_stream import live
-from table_runs import BATCH_ROWS, COUNT, assert_answered, make_query, start, write_part, write_stream, write_table
+from kit.runs.kill_points import arm, leave
+from kit.runs.live_stream import live
+from kit.runs.table_runs import (
+    BATCH_ROWS,
+    COUNT,
+    assert_answered,
+    make_query,
+    start,
+    write_part,
+    write_stream,
+    write_table,
+)
 from tailrace.spark.app import run
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers

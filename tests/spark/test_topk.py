@@ -7,9 +7,10 @@ import random
 
 import pytest
 
-import rankings
-from oracle import Settings, distinct, stream
-from rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
+from kit.oracles import rankings
+from kit.oracles.oracle import Settings, distinct, stream
+from kit.oracles.rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange
@@ -18,7 +19,6 @@ from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
 TUPLES = make_stream(500, seed=5, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "median", ("k_slack", 200))

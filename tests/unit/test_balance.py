@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from balance import longest_first, read_durations, record_durations, unit_of
-from small_tree import SmallTree, several
+from kit.suite.balance import longest_first, read_durations, record_durations, unit_of
+from kit.suite.small_tree import SmallTree, several
 
 SECONDS = {"long": 60.0, "a/test_short.py": 0.1, "a/test_some.py": 5.0}
 QUICK = "def test_first(): pass\ndef test_second(): pass\n"

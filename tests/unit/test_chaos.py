@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from place_readers import PlaceReader
-from planner_driver import LIVE, Driver, Log, segments
+from kit.runs.place_readers import PlaceReader
+from kit.runs.planner_driver import LIVE, Driver, Log, segments
+from kit.runs.topic_records import Record, TopicRecords
+from kit.suite.waiting import until
 from tailrace.ground.errors import Busy, InUse
-from topic_records import Record, TopicRecords
-from waiting import until
 
 CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
 WINDOW = ("a", 0, 2000)
@@ -70,7 +70,7 @@ def test_a_stream_has_late_repeated_and_rejected_rows_and_is_the_same_by_its_see
 
 
 def test_the_oracles_pairs_of_long_streams_are_the_short_ones(chaos):
-    from pair_oracle import Item, Read, batch_pairs
+    from kit.oracles.pair_oracle import Item, Read, batch_pairs
 
     workloads, expected = chaos("workloads"), chaos("expected")
     streams = workloads.drawn_streams(workloads.WORKLOADS["emd_join"], 1, 50)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from figures import TIMED
+from kit.suite.figures import TIMED
 
 pytest_plugins = ["pytester"]
 
 CONFTEST = """
-from figures import Figures
+from kit.suite.figures import Figures
 
 def pytest_addoption(parser):
     parser.addoption("--figures", action="store_true")

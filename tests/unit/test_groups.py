@@ -37,7 +37,7 @@ def test_the_tests_of_a_group_run_in_one_process(tmp_path):
 
 SHARED = """
 import pytest
-from group_fixtures import GroupFixtures
+from kit.suite.group_fixtures import GroupFixtures
 
 def pytest_configure(config):
     config.pluginmanager.register(GroupFixtures())

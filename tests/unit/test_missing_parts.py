@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import debian
-import object_store
 from bench import cached_jars
 from bench.maven import Artifact
+from kit.parts import debian, object_store
 
 pytestmark = pytest.mark.usefixtures("bare")
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from oracle import (
+from kit.draws.streams import DAY, EARLIEST, cuts, disordered, pieces
+from kit.oracles.oracle import (
     Answer,
     Corrected,
     Outcome,
@@ -34,7 +34,7 @@ from oracle import (
     ticks_of,
     windows_of,
 )
-from streams import DAY, EARLIEST, cuts, disordered, pieces
+from kit.suite.examples import drawn
 
 pytestmark = pytest.mark.slow
 

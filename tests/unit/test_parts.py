@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from small_tree import SmallTree
+from kit.suite.small_tree import SmallTree
 
 pytestmark = pytest.mark.needs("process")
 
@@ -14,7 +14,7 @@ SMALL = """
 import subprocess, sys
 import pytest
 from hypothesis import given, strategies
-from examples import drawn
+from kit.suite.examples import drawn
 
 NUMBERS = []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from place_readers import PlaceReader, Versions
+from kit.runs.place_readers import PlaceReader, Versions
 
 FIRST: Versions = {"a": (1,), "b": (1,)}
 CORRECTED: Versions = {"a": (2,)}

@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from small_tree import TESTS, SmallTree
+from kit.suite.small_tree import TESTS, SmallTree
 
 ONCE = """
 from pathlib import Path
-from waiting import WaitedInVain
+from kit.suite.waiting import WaitedInVain
 
 def test_that_a_busy_machine_makes_red():
     if not Path("build/waited").exists():

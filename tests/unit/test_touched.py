@@ -207,7 +207,7 @@ def test_every_guard_chooses_its_tests(chosen_here):
         ("spark_apps/stream.py", ["spark/test_app"]),
         ("include/queries/flights.yaml", ["e2e/test_platform", "unit/demo/test_walkthrough"]),
         ("samples/flights/part-00000.parquet", ["unit/test_samples", "spark/test_app"]),
-        ("tests/console_rights.py", ["pages/test_routes", "pages/test_actions"]),
+        ("tests/kit/console/rights.py", ["pages/test_routes", "pages/test_actions"]),
         ("Makefile", ["unit/docs/test_blocks"]),
         ("tools/setup.sh", ["unit/test_setup"]),
     ],

@@ -6,13 +6,13 @@ import subprocess
 
 import pytest
 
-from small_tree import SmallTree, several
-from units import Record, Unit, has_waited
-from waiting import WaitedInVain
+from kit.suite.small_tree import SmallTree, several
+from kit.suite.units import Record, Unit, has_waited
+from kit.suite.waiting import WaitedInVain
 
 STORY = """
 import pytest
-from waiting import WaitedInVain
+from kit.suite.waiting import WaitedInVain
 
 pytestmark = pytest.mark.xdist_group("story")
 
@@ -25,7 +25,7 @@ PLAIN = "def test_first(): pass\ndef test_second(): pass\n"
 GROUPED = "import pytest\n@pytest.mark.xdist_group('topics')\ndef test(): pass\n"
 PROPERTY = """
 from hypothesis import given, strategies
-from waiting import WaitedInVain
+from kit.suite.waiting import WaitedInVain
 
 @given(strategies.integers())
 def test_of_numbers(number): raise WaitedInVain

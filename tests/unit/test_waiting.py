@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waiting import WaitedInVain, until
+from kit.suite.waiting import WaitedInVain, until
 
 
 def test_a_wait_returns_the_first_true_value():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before any module that imports airflow)
+from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
 import json
 import os
@@ -13,9 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kill_points import SETTINGS, TUPLES
-from oracle import batch
-from oracle_assertions import assert_close
+from kit.oracles.oracle import batch
+from kit.oracles.oracle_assertions import assert_close
+from kit.parts.yarn_cluster import conf, running_yarn
+from kit.runs.kill_points import SETTINGS, TUPLES
+from kit.runs.warehouse import even, tables_of, write_files
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.answers.by_window import ByWindow
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import carrying
@@ -27,9 +30,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.status import Status
 from tailrace.windows.sliding import Sliding
-from waiting import PATIENCE_S, until
-from warehouse import even, tables_of, write_files
-from yarn_cluster import conf, running_yarn
 
 pytestmark = pytest.mark.xdist_group("yarn")
 assert airflow_home.HOME

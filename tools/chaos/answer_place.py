@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from current_tables import rows_of
-from place_readers import PlaceReader
+from kit.runs.current_tables import rows_of
+from kit.runs.place_readers import PlaceReader
 
 IDENTITY = ("key", "window_start", "window_end")
 """The columns that identify an answer of the workload."""

@@ -12,8 +12,8 @@ from answer_place import IDENTITY, AnswerPlace, Away, newest_as_of
 from deltalake import DeltaTable
 from workloads import NAME
 
-from current_tables import rows_of
-from place_readers import PlaceReader, current_reader
+from kit.runs.current_tables import rows_of
+from kit.runs.place_readers import PlaceReader, current_reader
 from tailrace.query.answers_section import CURRENT
 from tailrace.storage.layout import Layout
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from pyproj import Geod
 from workloads import BEST, K_MS, NEAR_M, PLACES, REACH_MS, SIZE_MS, SLIDE_MS, TICK_MS, Row
 
-import rankings
-from oracle import Passed, Settings, Tuple, batch, distinct, stream
-from pair_oracle import LEFT, RIGHT, Item, Join, Log, first_arrivals, joined, placed
+from kit.oracles import rankings
+from kit.oracles.oracle import Passed, Settings, Tuple, batch, distinct, stream
+from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Log, first_arrivals, joined, placed
 
 Rows = list[tuple[Hashable, Hashable]]
 """The identity of each row, and its content."""

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from expected import WINDOWED, Expected, Rows, expected_join
 from workloads import NAME, Drawn, Row
 
-from oracle import Passed
-from pair_oracle import Item, Log, Read, Silence, Wake
+from kit.oracles.oracle import Passed
+from kit.oracles.pair_oracle import Item, Log, Read, Silence, Wake
 from tailrace.query.loading import load
 from tailrace.storage.journal import Journal
 from tailrace.storage.results import read_answers

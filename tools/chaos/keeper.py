@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import psutil
 
-from compose import Here, services
+from kit.parts.compose import Here, services
 
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 

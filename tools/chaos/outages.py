@@ -28,7 +28,7 @@ from live_driver import END_S, MOST_S, TooLong, finish
 from platform_watch import PlatformWatch
 from workloads import NAME
 
-from parts import PARTS, Part, Platform, platform
+from kit.suite.parts import PARTS, Part, Platform, platform
 from tailrace.cli.leaving import leave
 
 HOWS = ("stop", "kill")

@@ -18,9 +18,9 @@ from live_driver import LiveDriver
 from topic_feeder import TopicFeeder
 from workloads import NAME, WORKLOADS, drawn_streams
 
-from compose import Here
-from compose_run import PASSWORD, all_services, client_settings, make_topic, servers, until
-from postgres import Server
+from kit.parts.compose import Here
+from kit.parts.compose_run import PASSWORD, all_services, client_settings, make_topic, servers, until
+from kit.parts.postgres import Server
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.orchestration.airflow_api import Api
 from tailrace.storage.layout import Layout

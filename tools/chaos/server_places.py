@@ -16,14 +16,14 @@ import pyarrow as pa
 from answer_place import IDENTITY, AnswerPlace, Away
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from fake_topic import as_shown, texts
-from kafka_broker import Broker
-from place_readers import postgres_reader, topic_reader
-from postgres import Server
-from postgres_desk import rows_of_table
+from kit.fakes.fake_topic import as_shown, texts
+from kit.parts.kafka_broker import Broker
+from kit.parts.postgres import Server
+from kit.runs.place_readers import postgres_reader, topic_reader
+from kit.runs.postgres_desk import rows_of_table
+from kit.runs.topic_records import Record, TopicRecords
 from tailrace.drivers.embedded import free_port
 from tailrace.query.answers_section import POSTGRES, TOPIC
-from topic_records import Record, TopicRecords
 
 _SCRAM = "--auth-host=scram-sha-256 --auth-local=scram-sha-256"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from balance import read_durations
+from kit.suite.balance import read_durations
 
 _GROUP = re.compile(r'xdist_group\("([^"]+)"\)')
 _STRING = re.compile(r'"([^"\n]+)"')

@@ -105,7 +105,7 @@ TABLE = (
     Row((*rooms("__init__.py"), "docs/python.md"), ("tests/unit/api/*",), "use the Python API"),
     Row(
         ("docs/*", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "include/examples/*", "tools/docs_site/*"),
-        ("tests/doc_pages.py", "tests/unit/docs/*", "tests/orchestration/test_airflow_on_pages.py"),
+        ("tests/kit/suite/doc_pages.py", "tests/unit/docs/*", "tests/orchestration/test_airflow_on_pages.py"),
         "read every page",
     ),
     Row(("include/examples/*",), ("tests/unit/cli/test_examples.py",), "run the examples"),

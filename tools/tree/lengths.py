@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from doc_pages import blocks
+from kit.suite.doc_pages import blocks
 from rooms import TOOLS
 from tailrace.ground.errors import Problem
 from tree.derived import by_hand

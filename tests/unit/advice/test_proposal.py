@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.advice.proposal import AmbiguousDates, Choices, propose
 from tailrace.advice.table_sample import sample_of
 from tailrace.ground.errors import Refused

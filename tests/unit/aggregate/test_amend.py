@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from aggregates import kind_of, with_q
+from kit.draws.aggregates import kind_of, with_q
 from tailrace.aggregate.kind import Aggregate
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.windows.sliding import Sliding

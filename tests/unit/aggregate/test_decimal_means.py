@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.kind.inputs import ColumnTypes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.functions.distinct_sketch import DistinctSketch
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import ValueColumn

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.estimates import COVERAGE, SPREAD, estimate, scale, whole

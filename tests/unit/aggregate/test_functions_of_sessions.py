@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-import question_orders
+from kit.draws import question_orders
 from tailrace.api.declaration import load
 from tailrace.functions.registry import FUNCTIONS
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import tailrace
-from aggregate_files import query_of
-from chained_queries import START, declarations, write
-from current_tables import Desk
-from fake_topic import as_shown, fake_topic, sending, texts
-from kind_streams import KINDS
-from local_driver import Driver, correct_here
-from query_views import view_of
+from kit.draws.aggregate_files import query_of
+from kit.fakes.fake_topic import as_shown, fake_topic, sending, texts
+from kit.runs.chained_queries import START, declarations, write
+from kit.runs.current_tables import Desk
+from kit.runs.kind_streams import KINDS
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.query_views import view_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality

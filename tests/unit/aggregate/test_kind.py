@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from aggregates import kind_of
+from kit.draws.aggregates import kind_of
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.planning import aggregate_of

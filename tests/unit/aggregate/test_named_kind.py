@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from named_oracle import SPARK
+from kit.oracles.named_oracle import SPARK
 from tailrace.aggregate.amend import AMOUNTS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection

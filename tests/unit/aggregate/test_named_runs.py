@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import NOW, Driver
+from kit.runs.local_driver import NOW, Driver
 from tailrace.ground.errors import Unfit
 from tailrace.query.declared import declared_query
 from tailrace.stream import local_stream

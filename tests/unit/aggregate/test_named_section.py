@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregate_files import HEAD, query_of
+from kit.draws.aggregate_files import HEAD, query_of
 from tailrace.aggregate.named_section import RESERVED
 from tailrace.answers.identity import WINDOW
 from tailrace.ground.errors import Refused

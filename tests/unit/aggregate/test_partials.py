@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from aggregates import partials_of
+from kit.draws.aggregates import partials_of
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)  # panes of 10 ms

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.functions.quantiles import quantiles
 
 windows = st.lists(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9).map(sorted), min_size=1, max_size=4)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from named_oracle import of_numbers
+from kit.oracles.named_oracle import of_numbers
+from kit.suite.examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.expressions.projection import Projection

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates import kind_of
-from examples import drawn
+from kit.draws.aggregates import kind_of
+from kit.suite.examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of

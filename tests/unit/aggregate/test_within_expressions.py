@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from aggregate_files import query_of
-from local_driver import NOW, Driver, correct_here
+from kit.draws.aggregate_files import query_of
+from kit.runs.local_driver import NOW, Driver, correct_here
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from oracle import windows_of
+from kit.oracles.oracle import windows_of
+from kit.suite.examples import drawn
 from tailrace.answers.by_window import ByWindow
 from tailrace.windows.sliding import Sliding
 

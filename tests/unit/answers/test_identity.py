@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.answers.identity import WINDOW
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from aggregates import kind_of
+from kit.draws.aggregates import kind_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.by_window import ByWindow

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("process")
 SCRIPT = """
 import json, sys
 from datetime import UTC, datetime, timedelta
-from hidden_modules import hide
+from kit.suite.hidden_modules import hide
 hide(["pandas"])  # as without the extra: where it is installed, Arrow imports it by itself
 import tailrace
 of_import = sorted(sys.modules)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import tailrace
-from oracle import Settings, batch
-from oracle_assertions import assert_close
+from kit.oracles.oracle import Settings, batch
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace import testing
 from tailrace.api.stored_rows import FOLDER
-from warehouse import even, make_stream, write_files
 
 TUPLES = make_stream(200, seed=5)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 100))

@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 from bench.meter import Meter
 from bench.side_by_side import _compare, summary, tables, unlike
-from waiting import until
+from kit.suite.waiting import until
 
 
 def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:

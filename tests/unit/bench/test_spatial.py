@@ -26,7 +26,7 @@ from bench.spatial import (
 )
 from bench.spatial.balance import Balance
 from bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
-from spatial_oracle import GEOD
+from kit.oracles.spatial_oracle import GEOD
 from tailrace.ground.errors import refuse
 
 pytestmark = pytest.mark.slow

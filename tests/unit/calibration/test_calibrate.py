@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_driver import Driver
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
@@ -23,7 +24,6 @@ from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
-from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.slow
 

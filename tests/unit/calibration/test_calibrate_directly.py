@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_driver import Driver
-from oracle import Settings, stream
-from rankings import contents, ranked, streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.rankings import contents, ranked, streamed
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_query, make_stream, write_files
 from tailrace.calibration.acceptance import accept, report_of, to_json
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.report import Determination
@@ -21,7 +22,6 @@ from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
-from warehouse import even, make_query, make_stream, write_files
 
 SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 3000))
 TUPLES = make_stream(4_000, seed=8)

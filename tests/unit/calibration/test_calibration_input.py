@@ -8,15 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from memory_tables import MemoryTables
-from oracle import Settings, Tuple, batch, distinct, stream
+from kit.oracles.oracle import Settings, Tuple, batch, distinct, stream
+from kit.runs.memory_tables import MemoryTables
+from kit.runs.warehouse import EPOCH, even, make_stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration import recent_windows as module
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.calibration.recent_windows import NotReady, RecentWindows
 from tailrace.ground.errors import Refused
 from tailrace.storage.log import Log, Reader
-from warehouse import EPOCH, even, make_stream
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +76,7 @@ def test_the_newest_days_of_a_time_zone_are_measured():
 
 def _delays(tuples, query):
     """Each tuple with the oracle's trace of the tick in which it arrives."""
-    from oracle import ticks_of
+    from kit.oracles.oracle import ticks_of
 
     lines = {line.tick: line for line in stream(tuples, query).trace}
     return [(lines[number], item) for (number, _), item in zip(ticks_of(tuples, query.tick), tuples, strict=True)]

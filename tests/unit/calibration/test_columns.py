@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.report import CalibrationReport
 from tailrace.cli.commands import main
 from tailrace.query.declared import declared_query
-from warehouse import even, make_stream, write_files
 
 TUPLES = make_stream(1500, seed=5)
 EACH: dict[str, dict[str, Any]] = {

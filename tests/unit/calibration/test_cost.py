@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from examples import drawn
-from local_driver import Driver
-from oracle import Settings, windows_of
+from kit.oracles.oracle import Settings, windows_of
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
+from kit.suite.examples import drawn
 from tailrace.calibration.cost import WaitCosts
 from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 from tailrace.query.calibration_section import CostSection
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
-from warehouse import even, make_stream, write_files
 
 TUPLES = make_stream(4_000, seed=8)
 SETTINGS = Settings(700, 300, 100, "sum")

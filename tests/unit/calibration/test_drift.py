@@ -9,16 +9,16 @@ import random
 import numpy as np
 import pytest
 
-from live_stream import live
-from oracle import Settings, Tuple
-from rankings import contents, ranked, rankings_of
+from kit.oracles.oracle import Settings, Tuple
+from kit.oracles.rankings import contents, ranked, rankings_of
+from kit.runs.live_stream import live
+from kit.runs.warehouse import EPOCH, make_query, rows_of, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, make_query, rows_of, write_files
 
 SETTINGS = Settings(6_000, 500, 100, "sum", ("k_slack", 200))
 K, ACCURACY, BEFORE_MS, AFTER_MS, STRETCH, JUMP = 5, 0.95, 100, 1_000, 1_500, 3

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import aggregates
-from examples import drawn
-from harness import windows_of
-from oracle import Settings, Tuple, batch, stream, ticks_of
-from streams import disordered
+from kit.draws import aggregates
+from kit.draws.streams import disordered
+from kit.oracles.oracle import Settings, Tuple, batch, stream, ticks_of
+from kit.runs.harness import windows_of
+from kit.suite.examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.calibration.standard_error import LossOverlap

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import aggregates
 from bench.topk import measured_kinds
 from bench.topk.calibrated import MemoryHistory
 from bench.topk.delayed_rankings import Delayed, Tuples, arrived
-from examples import drawn
-from harness import windows_of
-from oracle import Settings, Tuple, batch, stream, ticks_of
-from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
-from streams import disordered
+from kit.draws import aggregates
+from kit.draws.streams import disordered
+from kit.fakes.toy_join import ToyJoin
+from kit.oracles.oracle import Settings, Tuple, batch, stream, ticks_of
+from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
+from kit.runs.harness import windows_of
+from kit.suite.examples import drawn
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_windows import NotReady
 from tailrace.calibration.two_scales.loss_sample import LossSample
@@ -28,7 +29,6 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.functions.function import SecondColumn, Values
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import EVENT_US
-from toy_join import ToyJoin
 
 SPAN, FOREVER, REACH, TICK = 10**8, 10**12, 50, 10
 FEW = CacheDuration(policy="cache_duration", queries=2)

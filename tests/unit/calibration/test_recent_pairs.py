@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_pairs, in_windows, joined
+from kit.fakes.toy_join import ToyJoin
+from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_pairs, in_windows, joined
+from kit.suite.examples import drawn
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
@@ -24,7 +25,6 @@ from tailrace.spatial_join.metrics import Planar
 from tailrace.spatial_join.stream_join import StreamJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.windows.sliding import Sliding
-from toy_join import ToyJoin
 
 REACH, TICK = 50, 10
 TOY = ToyJoin(REACH)

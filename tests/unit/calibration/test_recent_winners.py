@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from bench.topk import two_scales
 from bench.topk.calibrated import MemoryHistory
 from bench.topk.delayed_rankings import Delayed, arrived
-from examples import drawn
-from harness import windows_of
-from oracle import Settings, Tuple, stream, ticks_of
-from rankings import contents, ranked, streamed, uses_of
-from streams import disordered
+from kit.draws.streams import disordered
+from kit.oracles.oracle import Settings, Tuple, stream, ticks_of
+from kit.oracles.rankings import contents, ranked, streamed, uses_of
+from kit.runs.harness import windows_of
+from kit.suite.examples import drawn
 from tailrace.calibration import direct
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
 from tailrace.calibration.recent_winners import RecentWinners, sample_of

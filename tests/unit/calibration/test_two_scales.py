@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.calibration.two_scales.blocks import block_length, error_of_mean, exceeds, means, t_quantile
 from tailrace.calibration.two_scales.contemporaries import cumulative_hazards
 from tailrace.calibration.two_scales.expected_loss import Ages, losses, shortest_wait

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from command_line import runner
+from kit.suite.command_line import runner
 
 
 @pytest.fixture

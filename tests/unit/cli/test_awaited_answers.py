@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import yaml
 
-from chained_queries import MINUTE, START, chain, declarations, write
-from live_stream import LIVE, ConcurrentAction, live, written
-from local_driver import Driver
+from kit.runs.chained_queries import MINUTE, START, chain, declarations, write
+from kit.runs.live_stream import LIVE, ConcurrentAction, live, written
+from kit.runs.local_driver import Driver
+from kit.suite.waiting import until
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream import local_stream, opening
 from tailrace.stream.status_reporter import AWAITED
-from waiting import until
 
 EVENTS = [(START + n * MINUTE, START + n * MINUTE + 10, n, "a", n) for n in range(8)]
 

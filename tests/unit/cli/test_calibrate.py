@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.calibration.acceptance import to_json
 from tailrace.calibration.calibrate import calibrate as measure
 from tailrace.calibration.recent_windows import RecentWindows
@@ -19,7 +20,6 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import Tables
-from warehouse import even, make_stream, write_files
 
 TUPLES = make_stream(3000, seed=4)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chained_queries import declarations
+from kit.runs.chained_queries import declarations
 from tailrace.ground.errors import Refused
 from tailrace.query.chain import chain_of
 from tailrace.query.loading import load

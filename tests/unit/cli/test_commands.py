@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.cli import commands
 from tailrace.query.loading import load
 from tailrace.spark import session
 from tailrace.storage.layout import Layout
-from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""}

@@ -86,7 +86,7 @@ SCRIPT = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 hidden, commands = map(json.loads, sys.argv[1:])
-from hidden_modules import hide
+from kit.suite.hidden_modules import hide
 hide(hidden)
 from tailrace.cli import commands as cli, leaving
 leaving.leave = lambda code, waits=True: sys.exit(code)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from oracle import Settings, batch
-from oracle_assertions import assert_close
+from kit.oracles.oracle import Settings, batch
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.cli.commands import app
-from warehouse import even, make_stream, write_files
 
 pytestmark = pytest.mark.slow
 

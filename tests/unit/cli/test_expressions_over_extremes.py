@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tailrace as package
-from shown import shown
+from kit.runs.shown import shown
 from tailrace.panels.query_view import DeclaredView
 from tailrace.panels.registry import PANELS
 from tailrace.query.loading import load

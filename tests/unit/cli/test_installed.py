@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wheel_files import ROOT, files_of_wheel
+from kit.suite.wheel_files import ROOT, files_of_wheel
 
 RUN = """
 import sys

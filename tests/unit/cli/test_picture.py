@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from answer_samples import MAKERS
-from local_driver import Driver, no_spark
+from kit.draws.answer_samples import MAKERS
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.api import picture
 from tailrace.api.picture import draw
 from tailrace.api.shown_panels import ShownPanels
@@ -24,7 +25,6 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.terminal.plots import Figure
-from warehouse import even, make_stream, write_files
 
 FILE = """\
 name: readings

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-import chromium
 import tailrace.console
-from chromium import Watched
+from kit.parts import chromium
+from kit.parts.chromium import Watched
 from tailrace.panels.cells import cut
 
 STATIC = Path(tailrace.console.__file__).parent / "static"

@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from memory_pair_tables import MemoryPairTables
-from memory_tables import MemoryTables
-from oracle import Settings
-from pair_oracle import Item, Join
+from kit.fakes.toy_join import ByValue
+from kit.oracles.oracle import Settings
+from kit.oracles.pair_oracle import Item, Join
+from kit.runs.memory_pair_tables import MemoryPairTables
+from kit.runs.memory_tables import MemoryTables
+from kit.runs.warehouse import even, make_stream
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import MESSAGES, BucketedScan, addresses_of, without_replicas
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.scan_job import ScanJob
 from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.engine.batch_header import BatchHeader
-from toy_join import ByValue
-from warehouse import even, make_stream
 
 
 def rows_of(table: pa.Table) -> list[tuple]:

@@ -8,9 +8,10 @@ import random
 import pyarrow.compute as pc
 import pytest
 
-from local_tables import as_history, stream_into_tables
-from oracle import Settings, Tuple, batch, latest, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, Tuple, batch, latest, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.local_tables import as_history, stream_into_tables
+from kit.runs.warehouse import EPOCH, even, make_stream, rows_of, tables_of
 from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange
@@ -22,7 +23,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_stream, rows_of, tables_of
 
 pytestmark = pytest.mark.slow
 

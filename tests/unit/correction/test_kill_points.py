@@ -9,10 +9,11 @@ import shutil
 
 import pytest
 
-from deaths import deaths
-from local_driver import no_spark
-from local_tables import stream_into_tables
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.deaths import deaths
+from kit.runs.local_driver import no_spark
+from kit.runs.local_tables import stream_into_tables
+from kit.runs.warehouse import EPOCH, even, make_stream, rows_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import Uncorrected
@@ -20,7 +21,6 @@ from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.tables import VACUUM, Tables
-from warehouse import EPOCH, even, make_stream, rows_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 TUPLES = make_stream(200, seed=5)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.cli.commands import main
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan

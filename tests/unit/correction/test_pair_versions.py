@@ -8,14 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from harness import policy_of_oracle
-from memory_pair_tables import MemoryPairTables
-from pair_oracle import Item, Join
+from kit.fakes.toy_join import ToyJoin
+from kit.oracles.pair_oracle import Item, Join
+from kit.runs.harness import policy_of_oracle
+from kit.runs.memory_pair_tables import MemoryPairTables
 from tailrace.answers.pair_revision import _is_known
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.sortable import to_sortable_text
-from toy_join import ToyJoin
 
 JOIN = Join(reach=10, tick=10)
 FAR = [Item(1000, 1000, "far", "z")]

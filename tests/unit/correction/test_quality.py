@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from aggregates import kind_of
-from local_tables import stream_into_tables
-from oracle import Settings, batch, stream
+from kit.draws.aggregates import kind_of
+from kit.oracles.oracle import Settings, batch, stream
+from kit.runs.local_tables import stream_into_tables
+from kit.runs.warehouse import EPOCH, even, make_stream, tables_of
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.correction_range import CorrectionRange
@@ -22,7 +23,6 @@ from tailrace.correction.quality import Promise, bucket_ms, measure, read_qualit
 from tailrace.spark.distributed_correction import correct
 from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_stream, tables_of
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.local_correction import correct
@@ -23,7 +24,6 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 from tailrace.terminal import screen
-from warehouse import even, make_stream, write_files
 
 EACH: dict[str, dict[str, Any]] = {
     "revenue": {"function": "sum", "column": "money"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from late_tables import LateTables
+from kit.runs.late_tables import LateTables
 from tailrace.correction.query_facts import facts, facts_by_child
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status

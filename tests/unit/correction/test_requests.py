@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from late_tables import LateTables
+from kit.runs.late_tables import LateTables
 from tailrace.correction import requests
 from tailrace.correction.requests import (
     AT_ONCE,

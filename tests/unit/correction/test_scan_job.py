@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from harness import make_pipeline
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.harness import make_pipeline
 from tailrace.correction.scan_job import no_tuples
 from tailrace.kind.inputs import ColumnTypes
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aggregates import kind_of
-from memory_tables import MemoryTables
-from oracle import Settings, Tuple, ticks_of
-from streams import EPOCH
+from kit.draws.aggregates import kind_of
+from kit.draws.streams import EPOCH
+from kit.oracles.oracle import Settings, Tuple, ticks_of
+from kit.runs.memory_tables import MemoryTables
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange

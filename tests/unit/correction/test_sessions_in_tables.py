@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from current_tables import rows_of
-from local_driver import Driver, correct_here
-from oracle import Settings, Tuple, ticks_of
+from kit.oracles.oracle import Settings, Tuple, ticks_of
+from kit.runs.current_tables import rows_of
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.warehouse import EPOCH, query_fields, tables_of, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.late_in_sessions import late_in_sessions
@@ -26,7 +27,6 @@ from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, query_fields, tables_of, write_files
 
 ROWS = [("a", 0), ("a", 9), ("b", 60), ("a", 15), ("c", -500), ("b", 66), ("a", 30), ("a", 22), ("c", -492), ("b", 80)]
 """Key and event time in ms, with gaps of 10 ms; each row is a tick of its own. K is 0."""

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from late_tables import LateTables
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.late_tables import LateTables
+from kit.runs.warehouse import EPOCH, make_query
+from kit.suite.examples import drawn
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.intervals import uncovered
 from tailrace.correction.uncorrected import Uncorrected
@@ -24,7 +25,6 @@ from tailrace.storage.tables import Tables
 from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.every import in_ms
 from tailrace.tables.stream import STREAM_TABLES
-from warehouse import EPOCH, make_query
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from chained_queries import HOUR, MINUTE, START, chain, declarations, write
-from local_driver import Driver, correct_here
+from kit.runs.chained_queries import HOUR, MINUTE, START, chain, declarations, write
+from kit.runs.local_driver import Driver, correct_here
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.deduplication import counted
 from tailrace.delivery import answer_log

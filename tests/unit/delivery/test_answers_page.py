@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from answers_page import write_example
-from fake_topic import fake_topic
+from kit.fakes.fake_topic import fake_topic
+from kit.runs.answers_page import write_example
 from tailrace.sources.kafka_client import Topic
 from unit.cli.conftest import tailrace
 

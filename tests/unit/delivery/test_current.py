@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from current_tables import Desk, Dying, rows_of, with_corrections
-from kind_streams import KINDS
+from kit.runs.current_tables import Desk, Dying, rows_of, with_corrections
+from kit.runs.kind_streams import KINDS
 from tailrace.correction import correct as correct_module
 from tailrace.delivery import current, groups
 from tailrace.delivery.answer_changes import AnswerChanges

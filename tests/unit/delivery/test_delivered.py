@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from current_tables import Desk
-from fake_topic import fake_topic, sending
+from kit.fakes.fake_topic import fake_topic, sending
+from kit.runs.current_tables import Desk
 from tailrace.delivery import postgres
 from tailrace.delivery.delivered import DeliveryNote, all_delivered, count_answers, delivered, open_answers
 from tailrace.delivery.topic_answers import send_corrections

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fake_topic import sending
-from kind_streams import query_of
+from kit.fakes.fake_topic import sending
+from kit.runs.kind_streams import query_of
 from tailrace.delivery.places import places_of
 from tailrace.ground.errors import InUse
 from tailrace.kinds import build

@@ -7,13 +7,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from current_tables import Desk, with_corrections
+from kit.runs.current_tables import Desk, with_corrections
+from kit.runs.warehouse import EPOCH
 from tailrace.cli.commands import app
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.results import read_answers
-from warehouse import EPOCH
 
 SOME = AnswerRange(EPOCH + 600, EPOCH + 1_500)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from current_tables import Desk
+from kit.runs.current_tables import Desk
 from tailrace.storage.results import read_answers
 from tailrace.tables.every import in_ms
 

@@ -9,10 +9,10 @@ import shutil
 import pytest
 from deltalake import DeltaTable
 
-from current_tables import Desk
-from deaths import Died
-from fake_topic import FakeTopic, as_shown, fake_topic, sending, texts
-from kind_streams import KINDS, SESSIONS, TABLE_JOIN, query_of
+from kit.fakes.fake_topic import FakeTopic, as_shown, fake_topic, sending, texts
+from kit.runs.current_tables import Desk
+from kit.runs.deaths import Died
+from kit.runs.kind_streams import KINDS, SESSIONS, TABLE_JOIN, query_of
 from tailrace.delivery import topic_answers
 from tailrace.delivery.earlier_keys import row_keys
 from tailrace.delivery.topic_answers import send_corrections

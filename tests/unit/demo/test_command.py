@@ -8,7 +8,7 @@ import pytest
 
 import checkout_commands
 from checkout_commands import DEV
-from command_line import runner
+from kit.suite.command_line import runner
 
 
 @pytest.fixture

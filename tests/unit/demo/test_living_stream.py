@@ -25,7 +25,7 @@ from demo.living_stream import (
     payments,
 )
 from demo.look_around import look_around, promise_now
-from local_driver import NOW, Driver, correct_here
+from kit.runs.local_driver import NOW, Driver, correct_here
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.promise_state import PromiseState
 from tailrace.panels import answer, ledger, promise, quarantine

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from compose import FILE, ROOT, required_variables, services
+from kit.parts.compose import FILE, ROOT, required_variables, services
 from tailrace import __version__
 from tailrace.drivers.spark_daemon import _parser
 from tailrace.orchestration.airflow_parts import API_SERVER, PARTS

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from browser import answers_to_browsers
-from processes import beyond_loopback, listening
+from kit.parts.browser import answers_to_browsers
+from kit.parts.processes import beyond_loopback, listening
+from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.supervisor import SupervisorHost
-from waiting import PATIENCE_S, until
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 UNIT = DEPLOY / "tailrace-driver-host.service"

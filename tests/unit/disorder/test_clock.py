@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness import again, stamp_settings
+from kit.runs.harness import again, stamp_settings
 from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.ticks import Ticks, unite
 from tailrace.ground.time_limits import BEFORE_ALL

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from policy_ticks import Arrival, model_of, statistics_of
+from kit.draws.policy_ticks import Arrival, model_of, statistics_of
 from tailrace.disorder.coverage_threshold import thresholds
 from tailrace.windows.sliding import Sliding
 

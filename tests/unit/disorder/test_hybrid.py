@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from policy_ticks import Arrival, model_of, slacks, statistics_of, steady
+from kit.draws.policy_ticks import Arrival, model_of, slacks, statistics_of, steady
+from kit.suite.examples import drawn
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.pd_policy import PDPolicy

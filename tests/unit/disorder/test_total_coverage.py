@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from harness import policy_json, stamp_settings
-from oracle import stream, windows_of
-from streams import cuts, disordered, pieces
+from kit.draws.streams import cuts, disordered, pieces
+from kit.oracles.oracle import stream, windows_of
+from kit.runs.harness import policy_json, stamp_settings
+from kit.suite.examples import drawn
 from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.ticks import number, summarise
 from tailrace.disorder.total_coverage import TotalCoverage

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from policy_ticks import Arrival, statistics_of
+from kit.draws.policy_ticks import Arrival, statistics_of
+from kit.suite.examples import drawn
 from tailrace.disorder.window_coverage import WindowCoverage
 from tailrace.windows.sliding import Sliding
 

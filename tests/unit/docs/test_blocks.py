@@ -20,10 +20,9 @@ import typer
 import yaml
 from jsonschema import Draft202012Validator
 
-import other_programs
 from checkout_commands import DEV
-from doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, words
 from docs_site import reference
+from kit.suite.doc_pages import ROOT, WRITTEN, Block, blocks, indented_commands, inline_commands, words
 from tailrace.cli.commands import app
 from tailrace.drivers import spark_daemon
 from tailrace.expressions import expression
@@ -31,6 +30,7 @@ from tailrace.ground.errors import Refused
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from unit.cli.conftest import tailrace
+from unit.docs import other_programs
 
 __all__ = ["tailrace"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from doc_pages import ROOT, WRITTEN, blocks
+from kit.suite.doc_pages import ROOT, WRITTEN, blocks
 
 PAGE = "docs/tutorial-notebook.md"
 EXAMPLE = ROOT / "include" / "examples" / "csv"

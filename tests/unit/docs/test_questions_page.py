@@ -11,8 +11,8 @@ import duckdb
 import pytest
 import yaml
 
-import question_orders
-from doc_pages import ROOT
+from kit.draws import question_orders
+from kit.suite.doc_pages import ROOT
 from tailrace.api.declaration import load
 
 PAGE = (ROOT / "docs" / "questions.md").read_text()

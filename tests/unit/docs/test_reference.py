@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 import tailrace
-from doc_pages import ROOT
 from docs_site import commands, errors, hooks, query_fields, reference
+from kit.suite.doc_pages import ROOT
 from tailrace.query.declared import declared_query
 from unit.query.test_query import SMALLEST
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from doc_pages import SITE, WRITTEN
 from docs_site import reference
+from kit.suite.doc_pages import SITE, WRITTEN
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("process")]
 

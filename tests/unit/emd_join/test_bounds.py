@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emd_oracle import case, emd, emd_by_pot, histograms
-from examples import drawn
+from kit.oracles.emd_oracle import case, emd, emd_by_pot, histograms
+from kit.suite.examples import drawn
 from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
 from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.exact import solve

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from emd_oracle import emd, emd_by_pot, generated, grid_costs, metric_costs, outliers
-from sampled_forest import forest_of_samples
+from kit.oracles.emd_oracle import emd, emd_by_pot, generated, grid_costs, metric_costs, outliers
+from kit.oracles.sampled_forest import forest_of_samples
 from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation

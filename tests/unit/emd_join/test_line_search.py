@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from emd_oracle import TIMES, agree, case, distances, edge, generated, joined, pairs
-from examples import drawn
+from kit.oracles.emd_oracle import TIMES, agree, case, distances, edge, generated, joined, pairs
+from kit.suite.examples import drawn
 from tailrace.emd_join import line_search
 from tailrace.emd_join.line_search import LineSearch
 

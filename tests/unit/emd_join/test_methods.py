@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.emd_join.columns import with_derived
 from tailrace.emd_join.hough_cells import POINT, cells_of, codes_of
 from tailrace.emd_join.methods import LOADS, EmdDdsj, Head, Plan, ShuffleMethod

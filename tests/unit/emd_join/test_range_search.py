@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emd_oracle import case, distances
-from examples import drawn
-from sampled_forest import forest_of_samples
+from kit.oracles.emd_oracle import case, distances
+from kit.oracles.sampled_forest import forest_of_samples
+from kit.suite.examples import drawn
 from tailrace.emd_join.forest import Forest, far_bins
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.search import HistogramColumns, margin_of, pairs_within_reach

@@ -7,8 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emd_oracle import TIMES, agree, case, distances, drifting, edge, generated, grid_costs, joined, metric_costs, pairs
-from examples import drawn
+from kit.oracles.emd_oracle import (
+    TIMES,
+    agree,
+    case,
+    distances,
+    drifting,
+    edge,
+    generated,
+    grid_costs,
+    joined,
+    metric_costs,
+    pairs,
+)
+from kit.suite.examples import drawn
 from tailrace.emd_join import chain, head_search
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from emd_oracle import case, grid_costs, joined
-from examples import drawn
+from kit.oracles.emd_oracle import case, grid_costs, joined
+from kit.suite.examples import drawn
 from tailrace.emd_join import chain, tour
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest

@@ -10,7 +10,8 @@ from threading import Barrier
 import pyarrow as pa
 import pytest
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
+from kit.suite.waiting import PATIENCE_S
 from tailrace.engine.chunk_stores import (
     ChunkFiles,
     ChunkObjects,
@@ -22,7 +23,6 @@ from tailrace.engine.chunk_stores import (
 )
 from tailrace.ground.object_path import ObjectPath
 from tailrace.operators.chunk import Chunk
-from waiting import PATIENCE_S
 
 ROWS = pa.record_batch({"key": [1.0, 2.0], "of_rows": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kind_samples import kind_of
+from kit.draws.kind_samples import kind_of
+from kit.fakes.toy_join import ToyJoin
 from tailrace.engine.feedback import Feedback
 from tailrace.ground.facts import TASKS, stamp
-from toy_join import ToyJoin
 
 TOYS = ToyJoin(10, feedback_ms=100)
 

@@ -7,8 +7,8 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from harness import make_pipeline, policy_of_oracle, raw_table
-from oracle import Settings, Tuple
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.harness import make_pipeline, policy_of_oracle, raw_table
 from tailrace.engine.chunk_stores import MemoryChunks
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 

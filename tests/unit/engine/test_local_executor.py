@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, Row, query_of, sides_of, without_measured, write_files
-from local_driver import Driver
+from kit.runs.kind_streams import KINDS, Row, query_of, sides_of, without_measured, write_files
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import EPOCH
 from tailrace.engine import local_executor
 from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.task_states import TaskStates
 from tailrace.storage.journal import Journal
 from tailrace.stream.opening import pipeline_of
-from warehouse import EPOCH
 
 BATCHES = 4
 

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from json_stream import write_json
-from local_driver import Driver, correct_here
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.warehouse import make_query, rows_of
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.errors import Refused
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
 from tailrace.storage.manifest import changes
-from warehouse import make_query, rows_of
 
 EPOCH = 1_577_836_800_000
 SETTINGS = Settings(100, 100, 10)

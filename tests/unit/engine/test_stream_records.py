@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.engine.local_engine import MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.times import split_times

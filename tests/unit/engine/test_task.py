@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from aggregates import kind_of
-from harness import policy_of_oracle, run
-from oracle import Passed, Settings, Tuple, stream
-from oracle_assertions import assert_streamed
+from kit.draws.aggregates import kind_of
+from kit.oracles.oracle import Passed, Settings, Tuple, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.harness import policy_of_oracle, run
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks

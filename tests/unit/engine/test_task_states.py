@@ -7,12 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
+from kit.fakes.toy_join import ToyJoin
 from tailrace.engine.chunk_stores import ChunkObjects, LostChunk
 from tailrace.engine.task import Task
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.object_path import ObjectPath
-from toy_join import ToyJoin
 
 ROWS = pa.record_batch({"value": ["a"]})
 

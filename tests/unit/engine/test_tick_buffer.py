@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aggregates import kind_of
+from kit.draws.aggregates import kind_of
 from tailrace.disorder.ticks import summarise
 from tailrace.engine.row_buffer import Cut
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer

@@ -12,9 +12,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import debian
+from kit.parts import debian
+from kit.suite.waiting import PATIENCE_S
 from tailrace.expressions.connection import connection
-from waiting import PATIENCE_S
 
 STATEMENTS = [
     *("SELECT * FROM '{path}'", "SELECT * FROM read_csv('{path}')", "SELECT * FROM read_text('{path}')"),

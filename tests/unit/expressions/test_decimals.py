@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import NamedError, Projection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_differences import REFUSED, examples, value_here
+from kit.draws.spark_differences import REFUSED, examples, value_here
 from tailrace.expressions import time_formats
 
 PAGES = Path(__file__).parents[3] / "docs"

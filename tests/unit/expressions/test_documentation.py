@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_expressions import EXPRESSIONS
+from kit.draws.spark_expressions import EXPRESSIONS
 from tailrace.expressions.registry import FUNCTIONS
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pytest
 
-from expression_values import FAILS, value_over
+from kit.draws.expression_values import FAILS, value_over
 from tailrace.expressions.projection import Projection
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from expression_values import FAILS, value_over
+from kit.draws.expression_values import FAILS, value_over
 from tailrace.expressions.errors import ExpressionError
 
 ROW = pa.table(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from expression_values import FAILS, value_over
+from kit.draws.expression_values import FAILS, value_over
 
 ROW = pa.table(
     {

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from expression_values import FAILS, value_over, values_over
-from spark_differences import golden_times
+from kit.draws.expression_values import FAILS, value_over, values_over
+from kit.draws.spark_differences import golden_times
+from kit.suite.examples import drawn
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkout_commands import DEV
-from command_line import runner
+from kit.suite.command_line import runner
 
 
 @pytest.fixture

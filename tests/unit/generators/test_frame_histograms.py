@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from generators.frame_histograms import Bins, count_pixels, darken
-from videos import count_pixels_one_by_one, random_frames
+from kit.draws.videos import count_pixels_one_by_one, random_frames
 
 BINS = [(Bins.grey, 1, 256, 256), (Bins.colour4, 3, 4, 64), (Bins.colour6, 3, 6, 216)]
 

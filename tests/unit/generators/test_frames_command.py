@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from generators import histogram_stream
-from videos import count_pixels_one_by_one, random_frames, write_video
+from kit.draws.videos import count_pixels_one_by_one, random_frames, write_video
 
 FRAMES = random_frames(5, 3)
 

@@ -16,10 +16,10 @@ from generators.frame_histograms import Bins
 from generators.histogram_stream import SCHEMA, as_batches, as_stream, clip_names, frame_histograms, write
 from generators.replay import disorder
 from generators.replay import write as write_stream
+from kit.draws.videos import count_pixels_one_by_one, random_frames, write_video
 from tailrace.ground.errors import Refused
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.parquet_files import ParquetFiles
-from videos import count_pixels_one_by_one, random_frames, write_video
 
 START = 1_700_000_000_000
 COLUMNS = SourceMapping(

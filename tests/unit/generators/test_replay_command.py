@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from impostor import Impostor
+from kit.fakes.impostor import Impostor
 
 PASSWORD = "hunter2"
 

@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from fake_producer import FakeProducer
 from generators.replay_to_topic import send
+from kit.fakes.fake_producer import FakeProducer
 from tailrace.sources.kafka_producer import TopicWriter
 from tailrace.sources.kafka_servers import Servers
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from generators.video_frames import read_frames
+from kit.draws.videos import random_frames, write_video
 from tailrace.ground.errors import Refused
-from videos import random_frames, write_video
 
 
 @pytest.mark.parametrize("channels", [1, 3])

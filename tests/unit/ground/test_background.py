@@ -6,8 +6,8 @@ from threading import Event
 
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.ground.background import Background
-from waiting import PATIENCE_S
 
 
 def test_a_call_gives_its_result_or_its_error_once_it_has_ended():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.columns import How, group, group_sums, unify
 
 FAR = 10**15  # a code so large that a dense table of all codes would not fit into memory

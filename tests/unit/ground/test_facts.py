@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.fakes.toy_join import ToyJoin
 from tailrace.disorder.policies import policy_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.next_facts import next_facts, with_plan
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import Fact, newest, prune, stamp
 from tailrace.partition.by_span import BySpan
-from toy_join import ToyJoin
 
 KIND = ToyJoin(10)
 POLICIES = [policy_of({"policy": "k_slack", "k": f"{k} ms"}) for k in (1, 2, 3)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forms import compiled_form, numpy_form
+from kit.draws.kernel_forms import compiled_form, numpy_form
 from tailrace.ground.grouped_rows import GroupedRows
 
 codes = st.one_of(st.integers(-5, 5), st.integers(-(2**61), 2**61), st.sampled_from([-(2**61), 2**61]))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.key_lists import canonical_key, key_columns, key_texts
 
 SOME = drawn(100)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.matching import find, first_indices, last_indices, number_rows, select
 
 SOME = drawn(100)

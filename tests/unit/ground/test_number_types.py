@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import as_doubles, cast_values
 

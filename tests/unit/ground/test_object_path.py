@@ -5,7 +5,7 @@ from __future__ import annotations
 import obstore
 import pytest
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
 from tailrace.ground.object_path import unlink_all
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forms import compiled_form, numpy_form
+from kit.draws.kernel_forms import compiled_form, numpy_form
 from tailrace.disorder import ticks
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forms import compiled_form, numpy_form
+from kit.draws.kernel_forms import compiled_form, numpy_form
 from tailrace.ground import columns
 from tailrace.ground.columns import How, group
 from tailrace.ground.grouping import sorted_group

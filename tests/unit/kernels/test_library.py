@@ -121,12 +121,12 @@ def test_the_program_compiles_into_the_cache_or_says_why_not(tmp_path: Path) -> 
 def test_a_process_that_loads_kernels_imports_no_numba() -> None:
     code = """if True:
         import sys
-        from kernel_forms import compiled_library
+        from kit.draws.kernel_forms import compiled_library
         assert not {"numba", "llvmlite"} & sys.modules.keys()
         assert compiled_library().functions(1)
         assert "numba" not in sys.modules and "llvmlite.binding" in sys.modules
     """
-    from kernel_forms import compiled_library
+    from kit.draws.kernel_forms import compiled_library
 
     assert compiled_library().functions(1)  # it is in the cache
     path = os.pathsep.join(sys.path)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernel_forms import compiled_form, numpy_form
-from kind_samples import query_of
+from kit.draws.kernel_forms import compiled_form, numpy_form
+from kit.draws.kind_samples import query_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED, next_facts

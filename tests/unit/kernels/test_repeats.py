@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forms import compiled_form, numpy_form
+from kit.draws.kernel_forms import compiled_form, numpy_form
 from tailrace.engine.repeats import are_distinct
 
 

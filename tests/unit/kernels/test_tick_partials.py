@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates import partials_of
-from kernel_forms import compiled_form, compiled_library, numpy_form
+from kit.draws.aggregates import partials_of
+from kit.draws.kernel_forms import compiled_form, compiled_library, numpy_form
 from tailrace.ground.grouping import How
 from tailrace.windows.sliding import Sliding
 

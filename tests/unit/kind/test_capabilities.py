@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, TABLE_JOIN, query_of
+from kit.runs.kind_streams import KINDS, TABLE_JOIN, query_of
 from tailrace.kind.capabilities import TaskOwned, for_task
 from tailrace.kind.protocol import windowed
 from tailrace.kinds import build

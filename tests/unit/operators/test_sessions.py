@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import drawn
-from session_oracle import Came, stream
+from kit.oracles.session_oracle import Came, stream
+from kit.suite.examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates
 from tailrace.aggregate.partials import combine

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aggregates import NUMBERS, summary_of
+from kit.draws.aggregates import NUMBERS, summary_of
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from panel_stream import add_activity
+from kit.runs.panel_stream import add_activity
 from tailrace.panels import activity
 from tailrace.panels.activity import DAY_MS, ActivityAnswer
 from tailrace.panels.arrival_range import TimesRequest

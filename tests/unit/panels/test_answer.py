@@ -7,9 +7,9 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from answer_samples import MAKERS, SETTINGS
-from local_driver import Driver, no_spark
-from query_views import Row, all_versions, lacks, view_of
+from kit.draws.answer_samples import MAKERS, SETTINGS
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.query_views import Row, all_versions, lacks, view_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused

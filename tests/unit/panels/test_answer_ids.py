@@ -8,9 +8,11 @@ import random
 
 import pytest
 
-from json_stream import write_json
-from local_driver import Driver
-from query_views import view_of
+from kit.draws.typed_keys import SUM, query_of, write
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver
+from kit.runs.query_views import view_of
+from kit.runs.warehouse import EPOCH
 from tailrace.ground.errors import Refused
 from tailrace.panels.answer import AnswerRequest, read
 from tailrace.panels.answer_ids import AnswerId
@@ -18,8 +20,6 @@ from tailrace.panels.answers import AnswersRequest
 from tailrace.panels.answers import read as read_list
 from tailrace.panels.cells import LONGEST
 from tailrace.query.declared import declared_query
-from typed_keys import SUM, query_of, write
-from warehouse import EPOCH
 
 LONG = "ÿz" * 150
 KEYS = ["a", "<b>\u2028", "x" * 2_000_000, "x" * 2_000_000 + "y", "", LONG]

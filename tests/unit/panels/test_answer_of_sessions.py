@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from local_driver import correct_here
-from oracle import Settings, Tuple
-from panel_stream import PanelStream
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.local_driver import correct_here
+from kit.runs.panel_stream import PanelStream
+from kit.runs.warehouse import EPOCH, query_fields, write_files
 from tailrace.panels import answer
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.answer_ids import AnswerId
 from tailrace.query.declared import declared_query
-from warehouse import EPOCH, query_fields, write_files
 
 
 def streamed(directory: Path, *rows: tuple[str, int], **fields: Any) -> PanelStream:

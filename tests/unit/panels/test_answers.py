@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from answer_samples import MAKERS, SETTINGS
-from json_stream import write_json
-from local_driver import Driver, no_spark
-from query_views import Row, all_versions, horizon_of, lacks, view_of
+from kit.draws.answer_samples import MAKERS, SETTINGS
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.query_views import Row, all_versions, horizon_of, lacks, view_of
+from kit.runs.warehouse import EPOCH
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged, Refused
@@ -23,7 +24,6 @@ from tailrace.panels.answers import AnswerRow, AnswersRequest, AnswersShown, rea
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.thinning import extremes
 from tailrace.query.declared import declared_query
-from warehouse import EPOCH
 
 HIDDEN = ("tuples", "k_ms", "as_of", "emitted_at", "facts_version", "interval", "retracted")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from late_tables import LateTables
-from panel_stream import PROMISE, PanelStream, query_over
-from table_runs import make_query, write_stream, write_table
+from kit.runs.late_tables import LateTables
+from kit.runs.panel_stream import PROMISE, PanelStream, query_over
+from kit.runs.table_runs import make_query, write_stream, write_table
+from kit.runs.warehouse import make_stream, write_files
 from tailrace.ground.errors import Damaged
 from tailrace.panels.arrival_range import ArrivalRequest, greatest_ms
 from tailrace.panels.promise import NEVER_LATE, PromiseRequest
 from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
-from warehouse import make_stream, write_files
 
 NAMES = ("frontier", "promise", "late")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from panel_stream import PanelStream, run_stream
-from shown import shown
+from kit.runs.panel_stream import PanelStream, run_stream
+from kit.runs.shown import shown
 from tailrace.ground.errors import Damaged
 from tailrace.panels.answer_ids import AnswerId
 from tailrace.panels.panel import Panel

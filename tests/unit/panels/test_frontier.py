@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from join_queries import CONTENT
-from join_queries import query_over as join_over
-from local_driver import Driver
-from oracle import Tuple
-from panel_stream import BATCH_ROWS, TICK, PanelStream, query_over, run_stream
+from kit.draws.join_queries import CONTENT
+from kit.draws.join_queries import query_over as join_over
+from kit.oracles.oracle import Tuple
+from kit.runs.local_driver import Driver
+from kit.runs.panel_stream import BATCH_ROWS, TICK, PanelStream, query_over, run_stream
+from kit.runs.warehouse import EPOCH, even, make_stream, propose, write_files
 from tailrace.ground.duration import format_time
 from tailrace.panels import delays, frontier, wall_clock
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.frontier import FrontierAnswer
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
-from warehouse import EPOCH, even, make_stream, propose, write_files
 
 
 @pytest.fixture(scope="module")

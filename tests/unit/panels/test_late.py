@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from join_queries import CONTENT
-from join_queries import query_over as join_over
-from panel_stream import BATCH_ROWS, FILES, TICK, TUPLES, PanelStream, query_over, run_stream
-from table_runs import COUNT, make_query, write_stream, write_table
+from kit.draws.join_queries import CONTENT
+from kit.draws.join_queries import query_over as join_over
+from kit.runs.panel_stream import BATCH_ROWS, FILES, TICK, TUPLES, PanelStream, query_over, run_stream
+from kit.runs.table_runs import COUNT, make_query, write_stream, write_table
+from kit.runs.warehouse import EPOCH, even, make_stream, write_files
 from tailrace.panels import late, source_progress, stream_progress
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.late import NEVER_LATE, LateAnswer
@@ -23,7 +24,6 @@ from tailrace.panels.read_segments import ReadSegments, late_by_segment
 from tailrace.panels.source_progress import partitions_of
 from tailrace.panels.stream_progress import StreamProgress
 from tailrace.storage.layout import Layout
-from warehouse import EPOCH, even, make_stream, write_files
 
 
 @pytest.fixture(scope="module")

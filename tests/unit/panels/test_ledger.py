@@ -6,11 +6,12 @@ import shutil
 
 import pytest
 
-from late_tables import LateTables
-from local_driver import Driver, correct_here
-from oracle import Settings
-from shown import shown, view_of
-from table_runs import make_query as join_with_table
+from kit.oracles.oracle import Settings
+from kit.runs.late_tables import LateTables
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.shown import shown, view_of
+from kit.runs.table_runs import make_query as join_with_table
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import count_late
@@ -19,7 +20,6 @@ from tailrace.panels.ledger import PANEL
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
-from warehouse import EPOCH, even, make_query, make_stream, write_files
 
 TUPLES = make_stream(6000, seed=3)
 SETTINGS = Settings(500, 250, 100, "sum", ("k_slack", 50))

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from local_driver import correct_here
-from panel_stream import PROMISE, SIZE, SLIDE, TICK, PanelStream, query_over, run_stream
+from kit.runs.local_driver import correct_here
+from kit.runs.panel_stream import PROMISE, SIZE, SLIDE, TICK, PanelStream, query_over, run_stream
+from kit.runs.warehouse import even, make_stream, propose, write_files
 from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.duration import format_time
 from tailrace.ground.times import with_times
@@ -19,7 +20,6 @@ from tailrace.panels.promise import NOT_MEASURED, PromiseAnswer, PromiseRequest
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
-from warehouse import even, make_stream, propose, write_files
 
 
 @pytest.fixture(scope="module")

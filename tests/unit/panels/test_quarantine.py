@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from json_stream import write_json
-from local_driver import Driver
-from query_views import view_of
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver
+from kit.runs.query_views import view_of
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.panels import quarantine as module
 from tailrace.panels import rejected_records
 from tailrace.panels.cells import LONGEST
@@ -22,7 +23,6 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
-from warehouse import EPOCH, TIME
 
 DAY = 86_400_000
 QUERY = """name: readings

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from panel_stream import PanelStream, run_stream
-from shown import shown
+from kit.runs.panel_stream import PanelStream, run_stream
+from kit.runs.shown import shown
 from tailrace.api import late_rows, reading
 from tailrace.api.shown_panels import ShownPanels
 from tailrace.panels.query_view import DeclaredView

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from local_driver import correct_here
-from oracle import Settings, Tuple
-from panel_stream import FILES, PanelStream
-from session_oracle import Came, Session, sessions_of
+from kit.oracles.oracle import Settings, Tuple
+from kit.oracles.session_oracle import Came, Session, sessions_of
+from kit.runs.local_driver import correct_here
+from kit.runs.panel_stream import FILES, PanelStream
+from kit.runs.warehouse import EPOCH, even, make_stream, query_fields, write_files
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.uncorrected_answers import read_uncorrected
 from tailrace.query.declared import declared_query
-from warehouse import EPOCH, even, make_stream, query_fields, write_files
 
 GAP = 120
 

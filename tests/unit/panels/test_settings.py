@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from local_driver import Driver
-from shown import shown
+from kit.runs.local_driver import Driver
+from kit.runs.shown import shown
+from kit.runs.warehouse import even, make_stream, propose, write_files
 from tailrace.ground.errors import Damaged
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.settings import PANEL
 from tailrace.query.loading import load
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
-from warehouse import even, make_stream, propose, write_files
 
 TEXT = """\
 name: readings

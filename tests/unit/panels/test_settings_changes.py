@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from late_tables import SCHEMA
+from kit.runs.late_tables import SCHEMA
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import with_times
 from tailrace.panels.settings_changes import QUIET, describe, read_changes, within_range

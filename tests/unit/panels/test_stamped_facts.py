@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from late_tables import SCHEMA
+from kit.runs.late_tables import SCHEMA
 from tailrace.ground.times import with_times
 from tailrace.panels.stamped_facts import newest_facts, plans_from
 from tailrace.storage.layout import Layout

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from panel_stream import PanelStream, run_stream
-from shown import shown
+from kit.runs.panel_stream import PanelStream, run_stream
+from kit.runs.shown import shown
 from tailrace.ground.errors import Refused
 from tailrace.panels.answer import PANEL
 from tailrace.panels.answer_ids import AnswerId

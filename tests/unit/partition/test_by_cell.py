@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.facts import Fact
 from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell, fraction, next_plan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.partition.feedback_balancing import estimated_load, load_imbalance, next_plan
 
 EXACT = 1e-5  # the level is bisected to less than that share of the load

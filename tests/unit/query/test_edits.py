@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from local_driver import Driver
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import even, make_stream, write_files
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.differences import differences
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
 from tailrace.stream.rebuild import plan_rebuild
-from warehouse import even, make_stream, write_files
 
 TUPLES = make_stream(400, seed=5)
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
-from examples import drawn
-from kind_samples import SAMPLES
+from kit.draws.kind_samples import SAMPLES
+from kit.suite.examples import drawn
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.cli.commands import main
 from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms

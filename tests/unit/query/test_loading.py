@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from pair_query import PairQuery
+from kit.draws.pair_query import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query import refusals

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter, ValidationError
 
-from pair_query import PairQuery
+from kit.draws.pair_query import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.query.declared import declared_query

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from pydantic import ValidationError
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.ground.errors import Refused
 from tailrace.query import yaml_file
 from tailrace.query.yaml_file import YamlFile

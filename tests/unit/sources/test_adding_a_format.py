@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[2]
 RUN = """
 import json, sys
 from pathlib import Path
-from local_driver import Driver
+from kit.runs.local_driver import Driver
 from tailrace.cli.leaving import leave
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
@@ -68,7 +68,7 @@ def package_with_toy_format(directory: Path) -> Path:
         Path(tailrace.__file__).parent, directory / "tailrace", ignore=shutil.ignore_patterns("__pycache__")
     )
     sources = directory / "tailrace" / "sources"
-    shutil.copy(TESTS / "toy_format.py", sources / "toy_files.py")  # 1. one file
+    shutil.copy(TESTS / "kit" / "fakes" / "toy_format.py", sources / "toy_files.py")  # 1. one file
     registry = sources / "formats.py"
     text = registry.read_text()
     line = '    "csv": CsvFiles(),\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from file_feeds import COLUMNS, GOOD, LINE, TYPES, make_feed, refusal, refusal_error, write, write_json
+from kit.runs.file_feeds import COLUMNS, GOOD, LINE, TYPES, make_feed, refusal, refusal_error, write, write_json
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.sources import file_feed, parquet_files
 from tailrace.sources.file_feed import FileFeed

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.api.declaration import load
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
+from kit.runs.file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import Refused, Unfit, refuse
 from tailrace.sources import json_files, parquet_files
 from tailrace.sources.file_feed import FileFeed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from file_feeds import COLUMNS, TYPES
+from kit.runs.file_feeds import COLUMNS, TYPES
 from tailrace.sources import file_feed, new_files
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from impostor import Impostor
+from kit.fakes.impostor import Impostor
 from tailrace.ground.errors import Refused
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from obstore.store import LocalStore
 
-from file_feeds import COLUMNS, TYPES
+from kit.runs.file_feeds import COLUMNS, TYPES
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.sources import file_feed, new_files, object_files, source_directory
 from tailrace.sources.file_feed import FileFeed

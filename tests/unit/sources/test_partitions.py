@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from file_feeds import COLUMNS, GOOD, TYPES, write_json
+from kit.runs.file_feeds import COLUMNS, GOOD, TYPES, write_json
 from tailrace.ground.errors import SourceChanged
 from tailrace.sources import closed_partitions, file_feed, new_files
 from tailrace.sources.closed_partitions import oldest_open

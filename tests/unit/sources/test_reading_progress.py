@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from file_feeds import rows
+from kit.runs.file_feeds import rows
 from tailrace.sources.reading_progress import ReadFile, read_files, remaining
 from tailrace.sources.segments import Segment
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from file_feeds import TYPES, all_rows, make_feed, rows, write
+from kit.runs.file_feeds import TYPES, all_rows, make_feed, rows, write
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from file_feeds import COLUMNS, GOOD, TYPES, make_feed, refusal, rows, write, write_json
+from kit.runs.file_feeds import COLUMNS, GOOD, TYPES, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import Refused
 from tailrace.sources import file_feed
 from tailrace.sources.file_feed import FileFeed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from file_feeds import COLUMNS, GOOD, LINE, make_feed, rows, write_json
+from kit.runs.file_feeds import COLUMNS, GOOD, LINE, make_feed, rows, write_json
 from tailrace.sources.file_feed import FileFeed
 
 

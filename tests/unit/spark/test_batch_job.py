@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import make_pipeline, policy_of_oracle, raw_table
-from oracle import Settings, Tuple
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.harness import make_pipeline, policy_of_oracle, raw_table
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table

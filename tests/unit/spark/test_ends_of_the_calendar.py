@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from local_driver import Driver
-from oracle import Settings, Tuple, batch, windows_of
+from kit.oracles.oracle import Settings, Tuple, batch, windows_of
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import make_query, write_files
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
@@ -24,7 +25,6 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.terminal.answers import write_answers
-from warehouse import make_query, write_files
 
 pytestmark = pytest.mark.slow
 

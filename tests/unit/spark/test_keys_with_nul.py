@@ -8,19 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from aggregates import kind_of
-from harness import raw_table
-from local_driver import correct_here
-from local_tables import stream_into_tables
-from oracle import Settings, Tuple, batch, distinct, stream
-from oracle_assertions import assert_close
-from rankings import contents, ranked, rankings_of, uses_of
+from kit.draws.aggregates import kind_of
+from kit.oracles.oracle import Settings, Tuple, batch, distinct, stream
+from kit.oracles.oracle_assertions import assert_close
+from kit.oracles.rankings import contents, ranked, rankings_of, uses_of
+from kit.runs.harness import raw_table
+from kit.runs.local_driver import correct_here
+from kit.runs.local_tables import stream_into_tables
+from kit.runs.warehouse import EPOCH, even, make_stream
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.storage.results import read_answers
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_stream
 
 pytestmark = pytest.mark.slow
 

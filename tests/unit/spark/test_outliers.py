@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from aggregates import NUMBERS, kind_of
-from effort import Effort, measured
-from harness import raw_table
-from local_driver import Driver
-from oracle import Settings, Tuple, batch, distinct
-from oracle_assertions import assert_close
-from rankings import contents, ranked, rankings_of, uses_of
-from streams import DAY, EARLIEST
+from kit.draws.aggregates import NUMBERS, kind_of
+from kit.draws.streams import DAY, EARLIEST
+from kit.oracles.oracle import Settings, Tuple, batch, distinct
+from kit.oracles.oracle_assertions import assert_close
+from kit.oracles.rankings import contents, ranked, rankings_of, uses_of
+from kit.runs.harness import raw_table
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import EPOCH, make_query, make_stream
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
@@ -35,7 +35,7 @@ from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.stream import STREAM_TABLES
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, make_query, make_stream
+from unit.spark.effort import Effort, measured
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("quiet")]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import shapely
 
-from geometry_pairs import all_pairs, lattice_geometries
-from spatial_oracle import planar, relation_holds
+from kit.draws.geometry_pairs import all_pairs, lattice_geometries
+from kit.oracles.spatial_oracle import planar, relation_holds
 from tailrace.spatial_join.condition import RELATIONS, Condition
 from tailrace.spatial_join.geometries import Points, Shaped
 from tailrace.spatial_join.metrics import Geodesic, Planar

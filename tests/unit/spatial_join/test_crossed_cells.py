@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
 
 WIDTH, SIDE = 16, 12

@@ -18,7 +18,7 @@ import pytest
 import shapely
 from deltalake import DeltaTable, write_deltalake
 
-from table_runs import ARRIVALS, COUNT, PLACES, write_stream
+from kit.runs.table_runs import ARRIVALS, COUNT, PLACES, write_stream
 from tailrace.cli.commands import main
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load

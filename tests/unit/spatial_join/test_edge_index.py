@@ -11,8 +11,8 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from table_shapes import AREAS, areas, grid_polygons, hard_points
+from kit.draws.table_shapes import AREAS, areas, grid_polygons, hard_points
+from kit.suite.examples import drawn
 from tailrace.spatial_join import edge_index
 from tailrace.spatial_join.edge_index import BOUNDARY, EXTERIOR, INTERIOR, EdgeIndex
 from tailrace.spatial_join.geometries import Points

@@ -8,8 +8,8 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from spatial_oracle import POSITIONS, degrees_geometries
+from kit.oracles.spatial_oracle import POSITIONS, degrees_geometries
+from kit.suite.examples import drawn
 from tailrace.spatial_join.edges import Edges
 from tailrace.spatial_join.ellipsoid import places_of
 from tailrace.spatial_join.geometries import Points, Shaped

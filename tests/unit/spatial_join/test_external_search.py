@@ -12,10 +12,10 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from geometry_pairs import lattice_geometries
-from spatial_oracle import degrees_geometries, geodesic, pairs, planar
-from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
+from kit.draws.geometry_pairs import lattice_geometries
+from kit.draws.table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
+from kit.oracles.spatial_oracle import degrees_geometries, geodesic, pairs, planar
+from kit.suite.examples import drawn
 from tailrace.spatial_join import external_search
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.ellipsoid import Boxes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.spatial_join.cells import BITS
 from tailrace.spatial_join.frames import frames_of
 

@@ -10,9 +10,9 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from geometry_pairs import lattice_geometries
-from spatial_oracle import GEOD, POSITIONS, planar
+from kit.draws.geometry_pairs import lattice_geometries
+from kit.oracles.spatial_oracle import GEOD, POSITIONS, planar
+from kit.suite.examples import drawn
 from tailrace.spatial_join.geometries import Points, Shaped
 from tailrace.spatial_join.metrics import Geodesic, Planar
 

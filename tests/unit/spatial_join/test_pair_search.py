@@ -10,9 +10,9 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spatial_oracle as oracle
-from examples import drawn
-from geometry_pairs import drawn_geometry, lattice_geometries
+from kit.draws.geometry_pairs import drawn_geometry, lattice_geometries
+from kit.oracles import spatial_oracle as oracle
+from kit.suite.examples import drawn
 from tailrace.spatial_join import pair_search, strips
 from tailrace.spatial_join.condition import RELATIONS, Condition
 from tailrace.spatial_join.geometries import Geometries, Points, Shaped, geometries_of

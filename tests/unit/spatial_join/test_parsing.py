@@ -11,7 +11,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.spatial_join import parsing
 from tailrace.spatial_join.parsing import CURVES, DEEP, MOST_LEVELS, UNREAD, parse, parse_geojson
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.spatial_join.pieces import Piece, halve, nearest_shares
 
 CORNER = st.tuples(*[st.integers(-2, 2)] * 3)

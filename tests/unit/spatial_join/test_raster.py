@@ -8,8 +8,8 @@ import shapely
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from examples import drawn
-from table_shapes import AREAS, areas, grid_polygons, hard_points
+from kit.draws.table_shapes import AREAS, areas, grid_polygons, hard_points
+from kit.suite.examples import drawn
 from tailrace.spatial_join import raster
 from tailrace.spatial_join.cells import BITS, RasterFrame
 from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, located_by_geos

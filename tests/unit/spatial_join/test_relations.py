@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import shapely
 
-from geometry_pairs import all_pairs, lattice_geometries
-from spatial_oracle import relation_holds
+from kit.draws.geometry_pairs import all_pairs, lattice_geometries
+from kit.oracles.spatial_oracle import relation_holds
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Shaped, geometries_of
 from tailrace.spatial_join.metrics import Planar

@@ -8,8 +8,8 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from spatial_oracle import GEOD, degrees_geometries, geodesic
+from kit.oracles.spatial_oracle import GEOD, degrees_geometries, geodesic
+from kit.suite.examples import drawn
 from tailrace.spatial_join import shape_distance
 from tailrace.spatial_join.ellipsoid import widened
 from tailrace.spatial_join.geometries import Points, Shaped

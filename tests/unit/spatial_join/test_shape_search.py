@@ -8,10 +8,10 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spatial_oracle as oracle
-from examples import drawn
-from geometry_pairs import drawn_geometry, lattice_geometries
-from table_shapes import areas, by_geos, listed
+from kit.draws.geometry_pairs import drawn_geometry, lattice_geometries
+from kit.draws.table_shapes import areas, by_geos, listed
+from kit.oracles import spatial_oracle as oracle
+from kit.suite.examples import drawn
 from tailrace.spatial_join import pair_search, shape_search
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import AREAS, Points, Shaped, Shapes

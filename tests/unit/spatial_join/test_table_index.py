@@ -8,8 +8,8 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
+from kit.draws.table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
+from kit.suite.examples import drawn
 from tailrace.spatial_join import area_searches, pair_search, raster, table_index
 from tailrace.spatial_join.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
 from tailrace.spatial_join.geometries import Points, Shaped, geometries_of

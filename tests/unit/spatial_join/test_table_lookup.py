@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
-from memory_bucket import memory_bucket
-from table_shapes import areas, by_geos, hard_points, listed, mixed_rows
+from kit.draws.table_shapes import areas, by_geos, hard_points, listed, mixed_rows
+from kit.fakes.memory_bucket import memory_bucket
 from tailrace.ground.errors import Refused
 from tailrace.spatial_join import table_lookup
 from tailrace.spatial_join.condition import Condition

@@ -7,9 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from kill_points import arm, leave
-from local_driver import correct_here
-from table_runs import BATCH_ROWS, CHANGED_AFTER, COUNT, assert_answered, make_query, start, write_stream, write_table
+from kit.runs.kill_points import arm, leave
+from kit.runs.local_driver import correct_here
+from kit.runs.table_runs import (
+    BATCH_ROWS,
+    CHANGED_AFTER,
+    COUNT,
+    assert_answered,
+    make_query,
+    start,
+    write_stream,
+    write_table,
+)
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables

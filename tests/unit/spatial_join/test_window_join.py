@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spatial_runs import POINTS, Run, stream
+from kit.runs.spatial_runs import POINTS, Run, stream
 from tailrace.spatial_join.pairs import JoinInterval
 
 SECTION = {"geometry": POINTS, "crs": "planar", "relation": "dwithin", "distance": 1.0}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.over_aggregates import written as called
 from tailrace.sql.translate import translate

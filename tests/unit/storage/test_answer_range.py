@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from answer_samples import JOIN, MAKERS, SETTINGS, windows
-from json_stream import write_json
-from local_driver import Driver, no_spark
+from kit.draws.answer_samples import JOIN, MAKERS, SETTINGS, windows
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import EPOCH, even, make_query
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused
@@ -23,7 +24,6 @@ from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from warehouse import EPOCH, even, make_query
 
 
 @pytest.fixture(params=MAKERS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow.compute as pc
 import pytest
 
-from archived_streams import COMMAND, DATA, LATER, READ, STREAMS, archive_of, query_in, run_all, unpack
-from kind_streams import without_measured
-from local_driver import Driver
+from kit.runs.kind_streams import without_measured
+from kit.runs.local_driver import Driver
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables
+from unit.storage.archived_streams import COMMAND, DATA, LATER, READ, STREAMS, archive_of, query_in, run_all, unpack
 
 FORMATS = sorted(int(file.name.split(".")[0].rpartition("_")[2]) for file in DATA.glob("warehouse_format_*.tar.xz"))
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from deaths import Deaths, deaths
-from json_stream import POISON, records_of, write_json
-from local_driver import Driver, no_spark
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.deaths import Deaths, deaths
+from kit.runs.json_stream import POISON, records_of, write_json
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import make_query, make_stream, rows_of, tables_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Busy, Damaged, Refused
@@ -27,7 +28,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.restore import restore
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import VACUUM, Tables
-from warehouse import make_query, make_stream, rows_of, tables_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 200))
 TUPLES = make_stream(240, 11, duplicates=6)

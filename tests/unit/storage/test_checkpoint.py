@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged
@@ -23,7 +24,6 @@ from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import path_of, record_written
 from tailrace.tables.stream import STREAM_TABLES
-from warehouse import make_query
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from late_tables import SCHEMA, LateTables
+from kit.runs.late_tables import SCHEMA, LateTables
 from tailrace.storage import file_check
 from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout

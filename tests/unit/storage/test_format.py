@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query, make_stream, write_files
 from tailrace.api.named import quality_named, rows_named
 from tailrace.calibration.calibrate import calibrate
 from tailrace.console.table_facts import TableFacts
@@ -27,7 +28,6 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query, make_stream, write_files
 
 READERS = {
     "run": run,

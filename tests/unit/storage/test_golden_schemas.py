@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness import make_pipeline
-from kind_samples import kind_of, query_of
-from oracle import Settings
+from kit.draws.kind_samples import kind_of, query_of
+from kit.oracles.oracle import Settings
+from kit.runs.harness import make_pipeline
 from tailrace.delivery.answer_log import AnswerLog
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.times import TIME

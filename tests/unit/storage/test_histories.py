@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from oracle import Settings
-from pair_query import STREAMS, pair_query
+from kit.draws.pair_query import STREAMS, pair_query
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Damaged
@@ -26,7 +27,6 @@ from tailrace.storage.written_batches import record_written
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
 from tailrace.tables.stream import STREAM_TABLES
-from warehouse import make_query
 
 HISTORIES = ["history_left", "history_right"]
 SCHEMA = history.schema(pa.string(), pa.string(), {})

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulated_store import SimulatedStore
+from kit.fakes.simulated_store import SimulatedStore
 from tailrace.ground.errors import Busy
 from tailrace.storage.holding import hold, retry_while_away
 from tailrace.storage.lease import Lease

@@ -11,7 +11,8 @@ from threading import Barrier
 
 import pytest
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
+from kit.suite.waiting import PATIENCE_S
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
@@ -19,7 +20,6 @@ from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
-from waiting import PATIENCE_S
 
 BLOCK = 3
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from deaths import deaths
-from local_tables import stream_into_tables
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.deaths import deaths
+from kit.runs.local_tables import stream_into_tables
+from kit.runs.warehouse import even, make_stream, rows_of, tables_of
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.storage import tables as storage
 from tailrace.storage.layout import Layout
@@ -18,7 +19,6 @@ from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
 from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
 from tailrace.tables.stream import STREAM_TABLES
-from warehouse import even, make_stream, rows_of, tables_of
 
 POLICY = CacheDuration(policy="cache_duration")
 WRITES = ["add", "compact", "vacuum", "create_checkpoint", "cleanup_metadata"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulated_store import SimulatedStore
+from kit.fakes.simulated_store import SimulatedStore
 from tailrace.storage.lease import Lease, LeaseLostError
 
 TERM_S = 10.0

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates import kind_of
-from harness import make_pipeline
-from memory_tables import MemoryTables
-from oracle import Settings, Tuple
+from kit.draws.aggregates import kind_of
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.harness import make_pipeline
+from kit.runs.memory_tables import MemoryTables
+from kit.runs.warehouse import EPOCH
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
@@ -29,7 +30,6 @@ from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH
 
 (STREAM,) = make_pipeline(Settings(10, 5, 100)).readers
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from json_stream import records_of, write_json
-from local_driver import Driver, no_spark
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.json_stream import records_of, write_json
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.warehouse import make_query, make_stream, propose, rows_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.intervals import corrected_intervals
@@ -30,7 +31,6 @@ from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.stream import STREAM_TABLES
-from warehouse import make_query, make_stream, propose, rows_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 200))
 TUPLES = make_stream(120, 2)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from join_queries import query_over
-from oracle import Settings
+from kit.draws.join_queries import query_over
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers
-from warehouse import make_query
 
 HOUR = 3_600_000
 BEFORE = Settings(2 * HOUR, HOUR, 100, "sum", ("k_slack", 1_000))

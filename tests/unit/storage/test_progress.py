@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import with_times
@@ -18,7 +19,6 @@ from tailrace.storage.progress import committed_until, read_progress
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.tables.stream import CLASSES
-from warehouse import make_query
 
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))
 METRICS = {"rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from memory_bucket import memory_bucket
+from kit.fakes.memory_bucket import memory_bucket
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.storage import proposals as stored_proposals
 from tailrace.storage.layout import Layout

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from memory_pair_tables import MemoryPairTables
-from pair_oracle import Item, Join
+from kit.oracles.pair_oracle import Item, Join
+from kit.runs.memory_pair_tables import MemoryPairTables
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import Promise, measure, put_quality, read_quality
 from tailrace.correction.uncorrected import Uncorrected

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness import make_pipeline
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.harness import make_pipeline
 from tailrace.ground.times import TIME, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from panel_stream import query_over
+from kit.runs.panel_stream import query_over
+from kit.runs.warehouse import make_stream, write_files
+from kit.suite.waiting import PATIENCE_S
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
@@ -16,8 +18,6 @@ from tailrace.stream import activity_log
 from tailrace.stream.activity_log import KEPT_MS, ActivityLog, Usage
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from waiting import PATIENCE_S
-from warehouse import make_stream, write_files
 
 NOW = 1_700_000_000_000
 MINUTE_MS = 60_000

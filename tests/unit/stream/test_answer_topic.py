@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from fake_producer import FakeProducer
-from impostor import Impostor
+from kit.fakes.fake_producer import FakeProducer
+from kit.fakes.impostor import Impostor
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.delivery.answer_topic import AnswerTopic, check_answer_topic

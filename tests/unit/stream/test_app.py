@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import correct_here
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.api.stream_state import WarehouseStream
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.errors import Busy, Refused, SourceChanged
@@ -23,7 +24,6 @@ from tailrace.storage.layout import Layout
 from tailrace.stream import opening
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 TUPLES = make_stream(400, seed=21)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

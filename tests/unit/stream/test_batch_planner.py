@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planner_driver import (
+from kit.fakes.toy_join import ToyJoin
+from kit.runs.planner_driver import (
     IDLE,
     LIVE,
     NONE,
@@ -33,7 +34,6 @@ from tailrace.spark.executor import share
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
 from tailrace.stream.run_options import RunOptions
-from toy_join import ToyJoin
 
 LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 

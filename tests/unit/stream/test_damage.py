@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from local_driver import correct_here
-from oracle import Settings, stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import Settings, stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
 from tailrace.ground.errors import Damaged
 from tailrace.storage.layout import Layout
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from warehouse import even, make_query, make_stream, rows_of, write_files
 
 TUPLES = make_stream(300, seed=25)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

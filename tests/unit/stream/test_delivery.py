@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.delivery import places as places_module
 from tailrace.delivery.places import Place, deliver_all
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.ground.retries import Retries
 from tailrace.stream import delivery as module
 from tailrace.stream.delivery import EVERY_S, IDLE_S, Delivery, complete
-from waiting import PATIENCE_S
 
 BUSY = Busy([Problem("wh", "another process brings the table current up to date", "to wait for it")])
 AWAY = OSError(errno.EIO, "Input/output error")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pair_query import STREAMS, pair_query, use_pairs, write_rows
-from planner_driver import Log, segments
+from kit.draws.pair_query import STREAMS, pair_query, use_pairs, write_rows
+from kit.runs.planner_driver import Log, segments
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.storage.layout import Layout

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kind_samples import kind_of
-from planner_driver import (
+from kit.draws.kind_samples import kind_of
+from kit.runs.planner_driver import (
     FILES,
     IDLE,
     LIVE,

@@ -20,7 +20,8 @@ import pytest
 import yaml
 from deltalake import DeltaTable, write_deltalake
 
-from local_driver import correct_here
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 from tailrace.panels.query_view import QueryView
@@ -34,7 +35,6 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, TIME
 
 PAGE = Path(__file__).parents[3] / "docs" / "lookups.md"
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

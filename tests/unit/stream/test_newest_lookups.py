@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from local_driver import correct_here
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
@@ -25,7 +26,6 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
-from warehouse import EPOCH, TIME
 
 COUNT, BATCHES = 400, 4
 RANDOM = np.random.default_rng(5)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pair_query import STREAMS, pair_query, use_pairs, write_rows
-from planned_segments import plan, write
+from kit.draws.pair_query import STREAMS, pair_query, use_pairs, write_rows
+from kit.runs.planned_segments import plan, write
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import Fact
@@ -22,7 +23,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream.orphans import sweep
-from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100)))
 SCHEMA = history.schema(pa.string(), pa.string(), {})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from planner_driver import LIVE, METRICS, Driver, Log, entries, said, segments
+from kit.runs.planner_driver import LIVE, METRICS, Driver, Log, entries, said, segments
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
 from tailrace.stream import run as module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from local_driver import Driver
-from object_streams import START, answers, query_on, readings, write
+from kit.runs.local_driver import Driver
+from kit.runs.object_streams import START, answers, query_on, readings, write
 from tailrace.storage.log import Log
 
 PATHS = ["2026-11-25/b", "2026-11-26/a", "2026-11-26/c"]

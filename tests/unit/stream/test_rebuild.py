@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from deaths import deaths
-from json_stream import POISON, records_of, write_json
-from local_driver import FILE, NOW, Driver, no_spark
-from memory_bucket import memory_bucket
-from oracle import Settings, batch, stream
-from oracle_assertions import assert_close, assert_streamed
+from kit.fakes.memory_bucket import memory_bucket
+from kit.oracles.oracle import Settings, batch, stream
+from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.runs.deaths import deaths
+from kit.runs.json_stream import POISON, records_of, write_json
+from kit.runs.local_driver import FILE, NOW, Driver, no_spark
+from kit.runs.warehouse import make_query, make_stream, rows_of, tables_of
 from tailrace.cli.commands import app
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
@@ -26,7 +27,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.stream import rebuild as rebuilding
 from tailrace.stream.rebuild import plan_rebuild
-from warehouse import make_query, make_stream, rows_of, tables_of
 
 TUPLES = make_stream(120, seed=4)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 200))

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from join_queries import CONTENT, JOIN, query_over
-from json_stream import write_json
-from local_driver import Driver, no_spark
-from pair_oracle import Item, Join, Log, Read, Silence, Wake, batch_pairs, joined
-from pair_runs import SIDES, assert_as_the_oracle
+from kit.draws.join_queries import CONTENT, JOIN, query_over
+from kit.oracles.pair_oracle import Item, Join, Log, Read, Silence, Wake, batch_pairs, joined
+from kit.runs.json_stream import write_json
+from kit.runs.local_driver import Driver, no_spark
+from kit.runs.pair_runs import SIDES, assert_as_the_oracle
+from kit.runs.warehouse import EPOCH, tables_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.kinds import build
 from tailrace.spatial_join.joined_streams import JoinedStreams
 from tailrace.storage.journal import Journal
 from tailrace.storage.results import AnswerTables
-from warehouse import EPOCH, tables_of
 
 WIDER = Join(reach=800, tick=100, k=100, alike=JOIN.alike)
 

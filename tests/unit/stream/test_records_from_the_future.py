@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, Row, query_of, sides_of
-from kind_streams import write_files as write_rows
-from local_driver import Driver
-from oracle import Settings, Tuple, batch
+from kit.oracles.oracle import Settings, Tuple, batch
+from kit.runs.kind_streams import KINDS, Row, query_of, sides_of
+from kit.runs.kind_streams import write_files as write_rows
+from kit.runs.local_driver import Driver
+from kit.runs.warehouse import EPOCH, make_query, make_stream, tables_of, write_files
 from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from warehouse import EPOCH, make_query, make_stream, tables_of, write_files
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 2_000))
 HOUR, YEAR = 3_600_000, 365 * 86_400_000

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from deaths import deaths
-from kind_streams import TABLE_JOIN, query_of
-from local_driver import correct_here
-from oracle import batch
-from oracle_assertions import assert_close
-from rescaled_stream import PART, SETTINGS, TOPK, TUPLES, Rescaled, WorkerJobs
+from kit.oracles.oracle import batch
+from kit.oracles.oracle_assertions import assert_close
+from kit.runs.deaths import deaths
+from kit.runs.kind_streams import TABLE_JOIN, query_of
+from kit.runs.local_driver import correct_here
+from kit.runs.rescaled_stream import PART, SETTINGS, TOPK, TUPLES, Rescaled, WorkerJobs
+from kit.runs.warehouse import rows_of, tables_of
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.kinds import build
@@ -23,7 +24,6 @@ from tailrace.storage.rescale_request import RescaleRequest
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream import task_number
-from warehouse import rows_of, tables_of
 
 
 @pytest.fixture(params=["aggregate", "topk"])

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from burst_stream import BURST, CALM, TUPLES, tasks_of
-from kill_points import SETTINGS
-from oracle import stream
-from oracle_assertions import assert_streamed
+from kit.oracles.oracle import stream
+from kit.oracles.oracle_assertions import assert_streamed
+from kit.runs.burst_stream import BURST, CALM, TUPLES, tasks_of
+from kit.runs.kill_points import SETTINGS
+from kit.runs.warehouse import query_fields, rows_of, write_files
+from kit.suite.waiting import until
 from tailrace.engine.task_change import tasks_after
 from tailrace.query.declared import declared_query
 from tailrace.storage.journal import Journal
@@ -22,8 +24,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
-from waiting import until
-from warehouse import query_fields, rows_of, write_files
 
 pytestmark = pytest.mark.needs("process")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burst_stream import assert_a_busy_stream_gets_more_tasks, assert_two_four_and_two_tasks
+from kit.runs.burst_stream import assert_a_busy_stream_gets_more_tasks, assert_two_four_and_two_tasks
 from tailrace.stream import local_stream
 
 

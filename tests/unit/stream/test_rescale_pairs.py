@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from deaths import deaths
-from kind_streams import TABLE_JOIN, contents, disturbed_rows, query_of, sides_of, write_files
-from local_driver import Driver
-from rescaled_stream import WorkerJobs
+from kit.runs.deaths import deaths
+from kit.runs.kind_streams import TABLE_JOIN, contents, disturbed_rows, query_of, sides_of, write_files
+from kit.runs.local_driver import Driver
+from kit.runs.rescaled_stream import WorkerJobs
+from kit.runs.warehouse import rows_of
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
@@ -22,7 +23,6 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.rescale_request import RescaleRequest
 from tailrace.storage.tasks_in_force import request_tasks
-from warehouse import rows_of
 
 FILE_ROWS, FILES = 16, 5
 JOINS = {

@@ -10,7 +10,8 @@ from threading import Event
 import pyarrow as pa
 import pytest
 
-from planner_driver import LIVE, METRICS, STREAM, Driver, Log, rows_read, segments
+from kit.runs.planner_driver import LIVE, METRICS, STREAM, Driver, Log, rows_read, segments
+from kit.suite.waiting import PATIENCE_S
 from tailrace.delivery.answer_topic import TopicAway
 from tailrace.delivery.places import Place
 from tailrace.engine.chunk_stores import LostChunk
@@ -28,7 +29,6 @@ from tailrace.stream.delivery import Delivery
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
-from waiting import PATIENCE_S
 
 BUFFER_FULL = (
     "buffer of reports: it lacked answers for more than 3 s: the stream takes nothing in until that is less than half "

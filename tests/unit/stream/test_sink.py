@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from deaths import deaths
-from fake_producer import FakeProducer
-from oracle import Settings
+from kit.fakes.fake_producer import FakeProducer
+from kit.oracles.oracle import Settings
+from kit.runs.deaths import deaths
+from kit.runs.warehouse import make_query
 from tailrace.delivery.answer_topic import AnswerTopic, TopicAway
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import with_times
@@ -29,7 +30,6 @@ from tailrace.stream.failures import Failure
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
 from tailrace.tables.stream import CLASSES, STREAM_TABLES
-from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 SCHEMAS = schemas(KIND)

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from oracle import Settings, Tuple
-from planned_segments import plan, write
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.planned_segments import plan, write
+from kit.runs.warehouse import make_query, write_files
 from tailrace.ground.errors import SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -24,7 +25,6 @@ from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream.source_opening import open_feeds
-from warehouse import make_query, write_files
 
 ROWS = 10
 TUPLES = [Tuple(i, i, f"t{i}", "k", 1.0) for i in range(ROWS)]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.fence import MARK
@@ -25,7 +26,6 @@ from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
 from tailrace.tables.stream import CLASSES
-from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1}

@@ -10,13 +10,13 @@ import sys
 import psutil
 import pytest
 
-from oracle import Settings
+from kit.oracles.oracle import Settings
+from kit.runs.warehouse import make_query, make_stream, write_files
+from kit.suite.waiting import until
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 from tailrace.stream import app, local_stream
 from tailrace.stream.run_options import RunOptions
-from waiting import until
-from warehouse import make_query, make_stream, write_files
 
 
 def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
@@ -34,10 +34,10 @@ def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
 DRIVER = """
 import sys
 from pathlib import Path
-from oracle import Settings
+from kit.oracles.oracle import Settings
 from tailrace.stream import app, local_stream
 from tailrace.stream.run_options import RunOptions
-from warehouse import make_query
+from kit.runs.warehouse import make_query
 
 def run_batches(*arguments):
     print("runs", flush=True)

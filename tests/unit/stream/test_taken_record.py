@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from oracle import Settings, Tuple
-from planned_segments import plan, write
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.planned_segments import plan, write
+from kit.runs.warehouse import make_query, write_files
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.file_feed import FileFeed
@@ -19,7 +20,6 @@ from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream import taken_record
 from tailrace.stream.source_opening import open_feeds
 from tailrace.stream.taken_record import StreamRecord
-from warehouse import make_query, write_files
 
 TYPES = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
 DAYS = ["2026-11-01", "2026-11-02", "2026-11-03"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner_driver import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
+from kit.runs.planner_driver import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.progress import Progress

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kind_samples import SAMPLES, kind_of
+from kit.draws.kind_samples import SAMPLES, kind_of
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.loading import load

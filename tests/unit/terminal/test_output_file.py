@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.ground.errors import Refused
 from tailrace.terminal.answers import write_answers
 from tailrace.terminal.output_file import open_output
-from waiting import PATIENCE_S
 
 INCLUDE = Path(__file__).parents[3] / "include"
 BIG = b"x" * 300_000  # more than a pipe holds

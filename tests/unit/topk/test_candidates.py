@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.topk.candidates import CandidateList, Waiting
 from tailrace.topk.skyband import Skyband
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.topk import best, partials
 from tailrace.topk.best import Best
 from tailrace.topk.kind import TopK

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-import rankings
-from local_driver import correct_here
-from oracle import Settings, distinct, stream
-from rankings import contents, ranked, rankings_of, streamed
+from kit.oracles import rankings
+from kit.oracles.oracle import Settings, distinct, stream
+from kit.oracles.rankings import contents, ranked, rankings_of, streamed
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
@@ -20,7 +21,6 @@ from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
 TUPLES = make_stream(500, seed=5, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "median", ("k_slack", 200))

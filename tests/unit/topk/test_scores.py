@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_driver import correct_here
-from oracle import Settings, distinct, stream
-from rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
+from kit.oracles.oracle import Settings, distinct, stream
+from kit.oracles.rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
+from kit.runs.local_driver import correct_here
+from kit.runs.warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
 from tailrace.engine.stream_reader import columns_of
 from tailrace.engine.stream_records import StreamRecords
@@ -28,7 +29,6 @@ from tailrace.stream.run_options import RunOptions
 from tailrace.topk.best import contenders
 from tailrace.topk.scores import Scores
 from tailrace.windows.sliding import Sliding
-from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 SETTINGS = Settings(700, 300, 100, "median", ("k_slack", 200))
 NEIGHBOURS = [2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**53 - 1]

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import harness
-from harness import NOTES
-from local_driver import Driver, correct_here
-from oracle import Settings, Tuple, distinct, stream
-from rankings import contents, notes_of, ranked, rankings_of, streamed, uses_of
+from kit.oracles.oracle import Settings, Tuple, distinct, stream
+from kit.oracles.rankings import contents, notes_of, ranked, rankings_of, streamed, uses_of
+from kit.runs import harness
+from kit.runs.harness import NOTES
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, write_files
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.query.loading import parse
 from tailrace.sources.carried_columns import carried_type
@@ -29,7 +30,6 @@ from tailrace.topk.kind import TopK
 from tailrace.topk.methods import METHODS
 from tailrace.topk.selected import PREFIX, Payload, SelectedColumns
 from tailrace.windows.sliding import Sliding
-from warehouse import EPOCH, even, make_query, make_stream, write_files
 
 TIME = pa.timestamp("us", "UTC")
 VALUES = {

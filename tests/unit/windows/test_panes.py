@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates import NUMBERS, accumulated, answered, summary_of
-from examples import drawn
+from kit.draws.aggregates import NUMBERS, accumulated, answered, summary_of
+from kit.suite.examples import drawn
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.windows import panes as panes_module
 from tailrace.windows.panes import Arrays, KeyedRows, evaluate_windows

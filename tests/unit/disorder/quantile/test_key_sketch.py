@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from policy_ticks import Arrival, statistics_of
+from kit.draws.policy_ticks import Arrival, statistics_of
+from kit.suite.examples import drawn
 from tailrace.disorder.quantile.key_sketch import GROUPS, STRETCH, KeySketch
 from tailrace.windows.sliding import Sliding
 

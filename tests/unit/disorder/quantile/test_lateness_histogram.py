@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
+from kit.suite.examples import drawn
 from tailrace.disorder.quantile.lateness_histogram import GRID, MEMORIES, LatenessHistogram, cells
 
 LEVELS = np.array([1.0, 0.5, 0.1, 0.02, 0.004, 0.0001])

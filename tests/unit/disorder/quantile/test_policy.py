@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policy_ticks import Arrival, model_of, slacks, statistics_of, steady
+from kit.draws.policy_ticks import Arrival, model_of, slacks, statistics_of, steady
 from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.policy import Quantile
 from tailrace.ground.time_limits import BEFORE_ALL

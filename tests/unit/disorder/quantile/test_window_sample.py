@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import drawn
-from policy_ticks import Arrival, model_of, statistics_of
+from kit.draws.policy_ticks import Arrival, model_of, statistics_of
+from kit.suite.examples import drawn
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from local_driver import Driver
-from oracle import Settings
-from shown import shown, view_of
+from kit.oracles.oracle import Settings
+from kit.runs.local_driver import Driver
+from kit.runs.shown import shown, view_of
+from kit.runs.warehouse import make_query, make_stream, write_files
 from tailrace.panels.kind import PANEL
 from tailrace.query.declared import declared_query
-from warehouse import make_query, make_stream, write_files
 
 SETTINGS = Settings(1000, 500, 100, "avg", "none")
 AGGREGATES = {

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from joined_streams import join, similar, write_streams
-from local_driver import Driver
-from shown import shown, view_of
+from kit.runs.joined_streams import join, similar, write_streams
+from kit.runs.local_driver import Driver
+from kit.runs.shown import shown, view_of
+from kit.runs.warehouse import EPOCH
 from tailrace.emd_join import exact, search_cost
 from tailrace.panels.kind import PANEL
 from tailrace.panels.kinds import emd_join as panel
-from warehouse import EPOCH
 
 GRID = {"ground_distance": {"grid": [2, 4]}, "bins": None}
 CHAINS = {

@@ -7,10 +7,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from joined_streams import join, near, write_streams
-from local_driver import Driver
-from shown import shown, view_of
-from table_runs import VERSIONS, make_query, start, write_stream, write_table
+from kit.runs.joined_streams import join, near, write_streams
+from kit.runs.local_driver import Driver
+from kit.runs.shown import shown, view_of
+from kit.runs.table_runs import VERSIONS, make_query, start, write_stream, write_table
 from tailrace.panels.kind import PANEL
 from tailrace.panels.kinds import spatial_join as panel
 from tailrace.partition.grid import Grid

@@ -6,14 +6,14 @@ from collections import defaultdict
 
 import pytest
 
-from local_driver import Driver, correct_here
-from oracle import Settings
-from shown import shown, view_of
+from kit.oracles.oracle import Settings
+from kit.runs.local_driver import Driver, correct_here
+from kit.runs.shown import shown, view_of
+from kit.runs.warehouse import even, make_query, make_stream, write_files
 from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.errors import Refused
 from tailrace.panels.kind import PANEL
 from tailrace.panels.kinds import topk
-from warehouse import even, make_query, make_stream, write_files
 
 TUPLES = make_stream(5000, seed=6)
 SETTINGS = Settings(1000, 500, 100, "sum", ("k_slack", 60))

@@ -1,0 +1,1 @@
+"""Input of tests: drawn, generated or listed."""

@@ -1,0 +1,1 @@
+"""Fakes of hosts, servers and stores, and toy formats and kinds."""

@@ -1,0 +1,1 @@
+"""Slow, obvious answers, which share no code with the product."""

@@ -1,0 +1,1 @@
+"""Real programs and servers that tests start."""

@@ -1,0 +1,1 @@
+"""Runs of queries in a test: in this process, by kills, over tables and streams."""

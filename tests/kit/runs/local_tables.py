@@ -1,0 +1,73 @@
+"""A query's tables as a stream writes them, without Spark: pipeline and tasks in process, real files, real tables."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from kit.oracles.oracle import Settings, Tuple
+from kit.runs.warehouse import make_query, write_files
+from tailrace.engine.local_engine import LocalEngine
+from tailrace.engine.pipeline import Pipeline
+from tailrace.engine.stream_reader import columns_of
+from tailrace.ground.times import TIME, with_times
+from tailrace.query.query import Query
+from tailrace.sources import history
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.segments import Segment
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
+from tailrace.storage.tables import Tables
+from tailrace.tables.stream import STREAM_TABLES
+
+
+def stream_into_tables(
+    directory: Path,
+    settings: Settings,
+    tuples: list[Tuple],
+    bounds: list[int],
+    flush: bool = True,
+    kept: bool = False,
+    **declared: object,
+) -> Query:
+    """The tuples between each two neighbouring bounds are a file, a segment and a batch; `kept`: history is, too."""
+    write_files(tuples, directory / "in", bounds)
+    key = "key" if any(t.key is not None for t in tuples) else None
+    query = make_query(directory / "in", settings, key=key, **declared)
+    layout = Layout.for_query(directory / "wh", query.name)
+    files = sorted((directory / "in").iterdir())
+    types = {"readings": FORMATS["parquet"].types(files[0], columns_of(query)["readings"])}
+    layout.create_checkpoint(query.structure(), types, {})
+    pipeline, tables = Pipeline.from_query(query, types, layout.histories(query.streams)), Tables(layout)
+    wanted = schemas(pipeline.kind) | {"history": history.FILES}
+    if kept:
+        pipeline = as_history(pipeline, layout)
+        tables.create(history_schemas(pipeline.readers), ["history"])
+    tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
+    engine = LocalEngine(pipeline)
+    for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
+        closes = flush and batch == len(files) - 1
+        segment = Segment(str(file), 0, last - first, batch, first, stream="readings")
+        rows = engine.batch(query.policy, [segment], closes=closes, ends=closes)
+        write(tables, rows, wanted, batch, datetime.now(UTC))
+    return query
+
+
+def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema], batch: int, now: datetime) -> None:
+    """Append a batch to its tables, as the sink does."""
+    for name in stream_tables(name for name in wanted if Layout.is_history(name)):
+        if name in rows:
+            part = rows[name]
+            emitted = pa.array([now] * part.num_rows, TIME)
+            part = part.append_column("emitted_at", emitted) if name == "results" else part
+            tables.append(name, with_times(part, wanted[name]), "here", batch)
+
+
+def as_history(pipeline: Pipeline, layout: Layout) -> Pipeline:
+    """The pipeline of a source that keeps nothing itself."""
+    (reader,) = pipeline.readers
+    return replace(pipeline, readers=(replace(reader, history=layout.table("history")),))
