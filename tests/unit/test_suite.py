@@ -18,7 +18,7 @@ def test_that_a_busy_machine_makes_red():
         Path("build/waited").touch()
         raise WaitedInVain("no driver")
 """
-IN_VAIN = "from waiting import WaitedInVain\ndef test(): raise WaitedInVain\n"
+IN_VAIN = "from kit.suite.waiting import WaitedInVain\ndef test(): raise WaitedInVain\n"
 PLAIN = "def test_first(): pass\ndef test_second(): pass\n"
 
 

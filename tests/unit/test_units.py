@@ -71,7 +71,7 @@ def test_a_unit_that_waited_in_vain_is_green_once_it_ran_alone(run):
     red = run(code=1, story=STORY.format("raise WaitedInVain('no broker')"), plain=PLAIN).units["story"]
     assert red.verdict == "red"
     assert red.is_waiting
-    assert red.reasons == ["test_story.py::test_of_a_broker@story: waiting.WaitedInVain: no broker"]
+    assert red.reasons == ["test_story.py::test_of_a_broker@story: kit.suite.waiting.WaitedInVain: no broker"]
     record = run("--alone=story", story=STORY.format("pass"))
     assert record.units["story"].verdict == "red under load, green alone"
     assert record.units["test_plain.py"].verdict == "green"

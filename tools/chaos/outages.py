@@ -25,10 +25,10 @@ from comparison import Tally
 from faults import correct
 from judgement import judge
 from live_driver import END_S, MOST_S, TooLong, finish
+from parts import PARTS, Part, Platform, platform
 from platform_watch import PlatformWatch
 from workloads import NAME
 
-from kit.suite.parts import PARTS, Part, Platform, platform
 from tailrace.cli.leaving import leave
 
 HOWS = ("stop", "kill")

@@ -93,7 +93,7 @@ TABLE = (
         "run a driver in a cluster",
     ),
     Row(
-        ("deploy/*", "docker/*", "docker-compose.yaml", "tests/compose*", *rooms("drivers/spark_daemon.py")),
+        ("deploy/*", "docker/*", "docker-compose.yaml", "tests/kit/parts/compose*", *rooms("drivers/spark_daemon.py")),
         ("tests/e2e/test_compose.py", "tests/unit/deploy/*"),
         "start the services of docker-compose.yaml",
     ),
