@@ -11,6 +11,7 @@ import docs_site.tables
 from tailrace.expressions.documentation import function_table
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.errors import Problem
+from tailrace.sql.call_forms import CallForm, forms_of
 from tree.derived import Derived
 from tree.measurements import REPORTS, tables_of, verdict_sentence, verdict_table
 from tree.questions import question_part
@@ -54,9 +55,14 @@ def aggregate_table() -> str:
     for name, each in FUNCTIONS.items():
         beside = [f"`{field}`" for field in (*each.columns, *each.parameters) if field != "column"]
         takes = ", with ".join([each.takes, *beside]) + ("" if each.needs_column else ", or no column")
-        calls = ", ".join(f"`{call}`" for call in (*each.calls, *each.options.values()))
-        rows.append(f"| `{name}` | {takes} | {each.gives} | {calls} |")
+        rows.append(f"| `{name}` | {takes} | {each.gives} | {', '.join(map(_spelled, forms_of(each).values()))} |")
     return "\n".join(rows)
+
+
+def _spelled(form: CallForm) -> str:
+    """Return a call, as the table of functions says it."""
+    calls = " or ".join(f"`{text}`" for text in form.spellings)
+    return calls if form.option is None else f"{calls}, which sets `{form.option}`"
 
 
 def gauge_table(source: str) -> str:

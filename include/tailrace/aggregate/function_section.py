@@ -27,6 +27,11 @@ _REQUIRED = dict.fromkeys(name for each in FUNCTIONS.values() for name in (*each
 """The fields that some functions need."""
 _OPTIONS = dict.fromkeys(name for each in FUNCTIONS.values() for name in each.options)
 """The fields that may be true beside some functions."""
+_REFUSALS = {
+    "approximate": "is never approximate",
+    "estimate": "is never estimated: its answers do not grow in step with the tuples that arrive",
+}
+"""Why a function does not take a field; of other fields a refusal says only that."""
 
 VALUE_PART, CONDITION_PART = "value_", "condition_"
 """Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
@@ -122,8 +127,8 @@ class ValuesSection(Section):
         names = () if function is None else (getattr(self, name) for name in FUNCTIONS[function].columns)
         return tuple(name for name in names if name is not None)
 
-    def uses_as(self, name: str, field: str, order: Iterable[str]) -> Iterator[ColumnUse]:
-        """Yield the uses of the stream's columns by the function of an answer with a name.
+    def uses_as(self, function: str, name: str, field: str, order: Iterable[str]) -> Iterator[ColumnUse]:
+        """Yield the uses of the stream's columns by a function whose answers have a name.
 
         Parameters
         ----------
@@ -132,7 +137,6 @@ class ValuesSection(Section):
         order : iterable of str
             The columns by which tuples are in order.
         """
-        function = str(getattr(self, "function", None))
         parts = dict.fromkeys(("column", *FUNCTIONS[function].columns))
         columns = {part: column for part in parts if (column := getattr(self, part)) is not None}
         text = f"{function}({', '.join(dict.fromkeys(columns.values()))})" if columns else function
@@ -169,7 +173,7 @@ class ValuesSection(Section):
             is_given, takers = getattr(self, name) not in (None, False), _takers(name)
             if is_given and function not in takers:
                 remedy = f"function: {' or '.join(takers)}; or no {name}"
-                raise field_error(f"function {function} takes no {name}", remedy, name)
+                raise field_error(f"function {function} {_REFUSALS.get(name, f'takes no {name}')}", remedy, name)
             if not is_given and _needs(function, name):
                 fault = "has no value" if name in self.model_fields_set else "is missing"
                 raise field_error(fault, self._example(name), name)
@@ -191,7 +195,7 @@ class FunctionSection(HavingSection, ValuesSection):
     def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
         """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
         dtype = None if FUNCTIONS[self.function].in_own_type else pa.float64()
-        uses = list(self.uses_as(VALUE, "aggregate", order))
+        uses = list(self.uses_as(self.function, VALUE, "aggregate", order))
         uses = [use._replace(part=VALUE, dtype=dtype) if use.way == AGGREGATION else use for use in uses]
         return (*uses, *self.deciding_uses(over or self.over_names, {VALUE: uses}))
 

@@ -134,12 +134,16 @@ class NamedAggregatesSection(HavingSection):
     def uses(self, order: Iterable[str] = (), over: ExpressionsOverNames | None = None) -> tuple[ColumnUse, ...]:
         """Return the uses of the stream's columns; `order` as in `uses_as`, and `over` is `over_names` if at hand."""
         over = over or self.over_names
-        uses = {name: [*each.uses_as(name, f"aggregate.{name}", order)] for name, each in self.functions.items()}
+        uses = {
+            name: [*each.uses_as(each.function, name, f"aggregate.{name}", order)]
+            for name, each in self.each.items()
+            if each.function is not None
+        }
         conditions = sum(use.derives is not None for each in uses.values() for use in each)
         for name, (section, place, condition) in over.hidden.items():
             conditions += condition is not None
             derived = {"column": f"{place.path}.filter {conditions}", "derives": condition}
-            each = NamedAggregateSection(**section).uses_as(name, "", order)
+            each = NamedAggregateSection(**section).uses_as(section["function"], name, "", order)
             uses[name] = [use._replace(**({"field": place.field} if use.derives is None else derived)) for use in each]
         for name, text in over.texts.items():
             uses[name] = passed_on(uses, text, answers=(name,))

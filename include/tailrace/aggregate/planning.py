@@ -33,6 +33,7 @@ def aggregate_of(
     expressions = section.over_names
     needed = Input(of_side(section.uses(over=expressions), 0), types)
     carried_types = types.of_carried(needed.carried)
+    read = {**needed.types, **carried_types}
     return (SessionAggregate if isinstance(windows, Sessions) else Aggregate)(
         windows,
         needed.uses,
@@ -40,8 +41,9 @@ def aggregate_of(
         types.id,
         keys or {},
         aggregates=tuple(
-            _aggregate(name, each, {**needed.types, **carried_types}, types.id, expressions.place_of(name))
+            _aggregate(name, each.function, each, read, types.id, expressions.place_of(name))
             for name, each in section.aggregates.items()
+            if each.function is not None
         ),
         names=(VALUE,) if isinstance(section, FunctionSection) else tuple(section.each),
         carried_types=carried_types,
@@ -51,10 +53,15 @@ def aggregate_of(
 
 
 def _aggregate(
-    name: str, section: ValuesSection, types: Mapping[str, pa.DataType], id_type: pa.DataType, within: CallPlace | None
+    name: str,
+    function: str,
+    section: ValuesSection,
+    types: Mapping[str, pa.DataType],
+    id_type: pa.DataType,
+    within: CallPlace | None,
 ) -> NamedAggregate:
     """Bind an aggregate to the types of the tuples' columns."""
-    function, is_single = str(getattr(section, "function", None)), isinstance(section, FunctionSection)
+    is_single = isinstance(section, FunctionSection)
     parts = [VALUE if is_single else VALUE_PART + column for column in section.columns]
     columns = [SecondColumn(part, types[part]) for part in parts]
     condition, values = None if section.where is None else CONDITION_PART + name, None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tailrace.functions.accumulators import Count, Extreme
 from tailrace.functions.coverage import extreme
-from tailrace.functions.function import BoundFunction, Function, SecondColumn, Values, stored
+from tailrace.functions.function import BoundFunction, Function, SecondColumn, Values, to_type
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
 from tailrace.ground.value_column import ValueColumn, is_of_64_bits, ranks, stored_type
@@ -129,20 +129,20 @@ def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> 
         return bind_choice(values, parameters, how)
     assert how in ("min", "max")
     count, most = Count(values.column), Extreme(values.column, dtype, how)
-    return BoundFunction(dtype, (count, most), partial(stored, count.name, most.name, dtype))
+    return BoundFunction(dtype, (count, most), partial(to_type, count.name, most.name, dtype))
 
 
 def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -> BoundFunction:
     """Bind a function that chooses one of the values."""
     count, chosen = Count(values.column), Chosen(values.column, values.dtype, choice, values.id_type)
-    return BoundFunction(values.dtype, (count, chosen), partial(stored, count.name, chosen.name, values.dtype))
+    return BoundFunction(values.dtype, (count, chosen), partial(to_type, count.name, chosen.name, values.dtype))
 
 
 def bind_extreme_by(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
     """Bind `min_by` or `max_by`: the second column of the tuple with the least or the greatest value."""
     chosen = Chosen(values.column, values.dtype, how, values.id_type, values.second)
     dtype = chosen.chosen_type
-    return BoundFunction(dtype, (chosen,), partial(stored, chosen.is_value, chosen.name, dtype))
+    return BoundFunction(dtype, (chosen,), partial(to_type, chosen.is_value, chosen.name, dtype))
 
 
 _FIRST = "the column's type: by event time, then arrival time, then id"
@@ -153,6 +153,7 @@ _extreme = partial(Function, gives="the column's type", takes="any", threshold=e
 _choice = partial(Function, takes="any", in_order=True)
 _by = partial(_choice, columns=("by", "column"), needs_name=True)
 _boolean = partial(Function, takes="booleans", needs_name=True)
+_and, _or = "bool_and(column); every(column)", "bool_or(column); some(column); any(column)"
 
 CHOICES = (
     _extreme("min", _min, amended_as="min"),
@@ -162,8 +163,6 @@ CHOICES = (
     _choice("any_value", _first, "as `first`"),
     _by("min_by", partial(bind_extreme_by, how="min"), _BY.format("least", "first")),
     _by("max_by", partial(bind_extreme_by, how="max"), _BY.format("greatest", "last")),
-    _boolean("bool_and", _min, "whether all are true", sql="bool_and(column); every(column)", amended_as="min"),
-    _boolean(
-        "bool_or", _max, "whether any is true", sql="bool_or(column); some(column); any(column)", amended_as="max"
-    ),
+    _boolean("bool_and", _min, "boolean: whether all are true", sql=_and, amended_as="min"),
+    _boolean("bool_or", _max, "boolean: whether any is true", sql=_or, amended_as="max"),
 )

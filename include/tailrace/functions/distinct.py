@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.functions.accumulators import Accumulator, Count
-from tailrace.functions.function import BoundFunction, Function, Values, integers
+from tailrace.functions.function import BoundFunction, Function, Values, to_integers
 from tailrace.functions.kept import Kept, KeptInOrder, lists
 from tailrace.functions.sums import bind_avg, bind_sum
 from tailrace.ground.grouped_rows import GroupedRows
@@ -31,7 +31,7 @@ def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundF
         sketch = DistinctSketch(values.column)
         return BoundFunction(pa.int64(), (sketch,), partial(_estimates, sketch))
     kept = Kept(values.column, values.dtype, in_doubles=False)
-    return BoundFunction(pa.int64(), (kept,), partial(integers, "distinct"), partial(_distinct, kept))
+    return BoundFunction(pa.int64(), (kept,), partial(to_integers, "distinct"), partial(_distinct, kept))
 
 
 def bind_sum_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
@@ -88,14 +88,21 @@ def _distinct(kept: Kept, rows: GroupedRows, columns: Arrays) -> Arrays:
 _SKETCH = "bigint, exact; with `approximate: true` by a sketch: exact up to 4,096 values, and off by some 2 % beyond"
 _LIST = "a list of the column's type, in the order of `first`. Of more values than `limit` it is null, and `overflowed`"
 _LIST_SQL = "collect_list(column, limit); array_agg(column, limit)"
-_COUNT_SQL = "count(DISTINCT column)"
 _AVG_SQL = "avg(DISTINCT column); mean(DISTINCT column)"
-_APPROXIMATE = {"approximate": "approx_count_distinct(column)"}
 _kept = partial(Function, keeps_values=True)
-_list = partial(_kept, takes="any", parameters=("limit",), needs_name=True)
+_list = partial(_kept, takes="any", parameters=("limit",), of_distinct="collect_set", needs_name=True)
 
 DISTINCT = (
-    _kept("count_distinct", bind_count_distinct, _SKETCH, "any", _COUNT_SQL, options=_APPROXIMATE, in_own_type=True),
+    _kept(
+        "count_distinct",
+        bind_count_distinct,
+        _SKETCH,
+        "any",
+        "count(DISTINCT column)",
+        options={"approximate": "approx_count_distinct(column)"},
+        of_distinct="count_distinct",
+        in_own_type=True,
+    ),
     _kept("sum_distinct", bind_sum_distinct, "as `sum`, of each value once", sql="sum(DISTINCT column)"),
     _kept("avg_distinct", bind_avg_distinct, "as `avg`, of each value once", sql=_AVG_SQL),
     _list("collect_list", partial(bind_list, is_set=False), _LIST, sql=_LIST_SQL, in_order=True),

@@ -127,6 +127,8 @@ class Function:
         The further fields that a query file gives beside the function.
     options : dict
         The fields that a query file may set to true beside the function, and the call in SQL text that says so.
+    of_distinct : str or None
+        The function that takes each value once, to which the refusal of DISTINCT points; its own name where it does.
     amended_as : str or None
         The function that merges answers over parts of a window; None: windows with late tuples are evaluated from
         history.
@@ -155,6 +157,7 @@ class Function:
     needs_name: bool = False
     parameters: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    of_distinct: str | None = None
     amended_as: str | None = None
     needs_column: bool = True
     in_order: bool = False
@@ -175,13 +178,16 @@ class Function:
         return _ACCEPTS[self.takes](dtype)
 
 
-def integers(name: str, columns: Arrays) -> pa.Array:
+def to_integers(name: str, columns: Arrays) -> pa.Array:
+    """Return a column of accumulators as integers, none of them null."""
     return pa.array(columns[name], pa.int64())
 
 
-def doubles(count: str, name: str, columns: Arrays) -> pa.Array:
+def to_doubles(count: str, name: str, columns: Arrays) -> pa.Array:
+    """Return a column of accumulators as doubles, null where there is no value."""
     return pa.array(columns[name], pa.float64(), mask=columns[count] == 0)
 
 
-def stored(count: str, name: str, dtype: pa.DataType, columns: Arrays) -> pa.Array:
+def to_type(count: str, name: str, dtype: pa.DataType, columns: Arrays) -> pa.Array:
+    """Return a column of stored values in their type, null where there is no value."""
     return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.functions.coverage import ranked
-from tailrace.functions.function import BoundFunction, Function, Values, doubles, stored
+from tailrace.functions.function import BoundFunction, Function, Values, to_doubles, to_type
 from tailrace.functions.kept import Kept
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Floats, Ints
@@ -53,14 +53,14 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
     """Bind a quantile, by linear interpolation as in `quantiles.quantiles`."""
     kept = Kept(values.column, values.dtype, in_doubles=True)
     measure = partial(_quantile, kept, parameters["q"] if q is None else q)
-    return BoundFunction(pa.float64(), (kept,), partial(doubles, "count", "quantile"), measure)
+    return BoundFunction(pa.float64(), (kept,), partial(to_doubles, "count", "quantile"), measure)
 
 
 def bind_quantile_disc(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind the least value that, with those below it, makes up a share of q or more."""
     kept = Kept(values.column, values.dtype, in_doubles=False)
     measure = partial(_quantile_disc, kept, Fraction(str(parameters["q"])))
-    return BoundFunction(values.dtype, (kept,), partial(stored, "count", "quantile", values.dtype), measure)
+    return BoundFunction(values.dtype, (kept,), partial(to_type, "count", "quantile", values.dtype), measure)
 
 
 def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Arrays) -> Arrays:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tailrace.functions.accumulators import Count, ExactTotal, Total
 from tailrace.functions.coverage import counted
-from tailrace.functions.function import BoundFunction, Function, Values, doubles, integers
+from tailrace.functions.function import BoundFunction, Function, Values, to_doubles, to_integers
 from tailrace.functions.promise_mean import mean, total
 from tailrace.ground.number_types import EXACT
 from tailrace.ground.value_column import decimals, is_exact
@@ -26,7 +26,7 @@ _WORD = (1 << 64) - 1
 def bind_count(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind `count`, the number of values that are not null."""
     count = Count(values.column)
-    return BoundFunction(pa.int64(), (count,), partial(integers, count.name))
+    return BoundFunction(pa.int64(), (count,), partial(to_integers, count.name))
 
 
 def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
@@ -34,7 +34,7 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     count, dtype = Count(values.column), values.dtype
     if not is_exact(dtype):
         inexact = Total(values.column)
-        return BoundFunction(pa.float64(), (count, inexact), partial(doubles, count.name, inexact.name), count=count)
+        return BoundFunction(pa.float64(), (count, inexact), partial(to_doubles, count.name, inexact.name), count=count)
     exact = ExactTotal(values.column, dtype)
     result = pa.decimal128(MOST_DIGITS, 0) if parameters.get("wide") else pa.int64()
     if pa.types.is_decimal(dtype):
@@ -92,7 +92,14 @@ _COUNT = "bigint: how many values; without a column, tuples"
 _amended = partial(Function, amended_as="sum", threshold_of_part=total)
 
 SUMS = (
-    _amended("sum", bind_sum, _SUM, options={"estimate": "estimate_sum(column)"}, threshold=total),
+    _amended(
+        "sum",
+        bind_sum,
+        _SUM,
+        options={"estimate": "estimate_sum(column)"},
+        of_distinct="sum_distinct",
+        threshold=total,
+    ),
     _amended(
         "count",
         bind_count,
@@ -100,6 +107,7 @@ SUMS = (
         "any",
         "count(column); count_if(where)",
         options={"estimate": "estimate_count(column)"},
+        of_distinct="count_distinct",
         needs_column=False,
         threshold=counted,
     ),

@@ -12,7 +12,8 @@ from tailrace.functions.registry import FUNCTIONS
 LIMIT = "100"
 """The most values of a list, where the text has no limit."""
 
-_EXAMPLES = {"column": "column", "by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "…"}
+EXAMPLES = {"column": "column", "by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "column > 0"}
+"""What examples of calls have as the fields of a query file."""
 
 
 class CallForm(NamedTuple):
@@ -49,13 +50,23 @@ class CallForm(NamedTuple):
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the arguments give; what WITHIN GROUP orders by is the first."""
-        given = (word for word in re.findall(r"\w+", self.text) if word in _EXAMPLES)
+        given = (word for word in re.findall(r"\w+", self.text) if word in EXAMPLES)
         return tuple(sorted(given, key=lambda name: name != "column"))
 
     @property
+    def counts_tuples(self) -> bool:
+        """Whether `*`, or a number, may stand in place of the column."""
+        return self.fields == ("column",) and not FUNCTIONS[self.function].needs_column
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The call, after the one with `*` where that may stand."""
+        return (filled(self.text, {"column": "*"}), self.text) if self.counts_tuples else (self.text,)
+
+    @property
     def example(self) -> str:
-        """A right call."""
-        right = filled(self.text, _EXAMPLES)
+        """A right call, or several."""
+        right = ", or ".join(filled(text, EXAMPLES) for text in self.spellings)
         return f"{self.name}(column), of at most {LIMIT} values; or {right}" if "limit" in self.fields else right
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.other_functions import refusal_of
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.sql.call_forms import FORMS, LIMIT, CallForm
+from tailrace.ground.words import counted
+from tailrace.sql.call_forms import EXAMPLES, FORMS, LIMIT, CallForm
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import TokenSpan
 
@@ -28,7 +30,7 @@ _REFUSED = {
     **{name: CallForm(name, each.calls[0]).example for name, each in FUNCTIONS.items() if (name, False) not in FORMS},
     "quantile_cont": "percentile(column, 0.9)",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
-    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(name for name, _ in FORMS)}"),
+    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(dict.fromkeys(name for name, _ in FORMS))}"),
 }
 
 
@@ -84,7 +86,7 @@ def refuse_unknown(piece: TokenSpan) -> None:
     """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
     if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
-        raise piece.error(*refusal_of(name, *(each for each, _ in FORMS)))
+        raise piece.error(*refusal_of(name, *dict.fromkeys(each for each, _ in FORMS)))
 
 
 def refuse_in_where(condition: TokenSpan) -> None:
@@ -109,10 +111,11 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     ------
     ExpressionError
     """
+    plain = FORMS[call.function, False]
+    _refuse_several_shares(call, plain)
     form = FORMS.get((call.function, call.is_distinct))
     if form is None:
-        remedy = f"{FORMS[call.function, False].example}; or {_DISTINCT}"
-        raise call.whole.error(f"{call.function} of distinct values, which no query has", remedy)
+        raise _distinct_error(call, plain)
     arguments, function = _arguments(call, form), form.function
     if "by" in arguments and arguments["by"].name == event_time:
         function, arguments = _BY_TIME[function], {"column": arguments["column"]}
@@ -162,7 +165,7 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     if ordered is not None:
         is_descending = ordered.word(-1) == "DESC"
         ordered = ordered[:-1] if ordered.word(-1) in ("ASC", "DESC") else ordered
-        arguments = [*ordered.split(), *arguments]
+        arguments = [ordered, *arguments]
     elif is_ordered:
         raise piece[start:end].error(f"{function} without WITHIN GROUP", FORMS[function, False].example)
     return end, Call(piece[start:end], arguments, is_distinct, condition, is_descending)
@@ -185,24 +188,46 @@ def _refuse_nested(call: Call) -> None:
 
 def _arguments(call: Call, form: CallForm) -> dict[str, TokenSpan]:
     """Return the arguments of a call by the fields that they give; a count of tuples has none."""
-    counts = form.fields == ("column",) and not FUNCTIONS[form.function].needs_column
-    if counts and all(each.text == "*" or is_number(each) for each in call.arguments):
-        return {}
     count, most = len(call.arguments), len(form.fields)
-    if not most - ("limit" in form.fields) <= count <= most or not all(map(len, call.arguments)):
-        raise call.whole.error(f"{call.whole.text[:60]} has {count} arguments", form.example)
+    if form.counts_tuples and all(each.word(0) == "*" or is_number(each) for each in call.arguments):
+        if count > 1 or any(len(each) > 1 for each in call.arguments):
+            raise call.whole.error(f"{call.whole.text[:60]} is no count", form.example)
+        return {}
+    is_right = most - ("limit" in form.fields) <= count <= most and all(map(len, call.arguments))
+    if form.is_ordered and not (is_right and len(call.arguments[0].split()) == 1):
+        raise call.whole.error(f"{call.function} takes one share, of the values of one column", form.example)
+    if not is_right:
+        raise call.whole.error(f"{call.whole.text[:60]} has {counted(count, 'argument')}", form.example)
     if "limit" in form.fields and call.arguments[0].find(lambda word: word == "ORDER BY"):
         fault = "an order of a list, whose values are in the order of event time"
         raise call.arguments[0].error(fault, form.example)
     return dict(zip(form.fields, call.arguments, strict=False))
 
 
+def _distinct_error(call: Call, plain: CallForm) -> ExpressionError:
+    """Return the error that refuses DISTINCT, given the call's form without it."""
+    fault, function = f"{call.function} of distinct values", FUNCTIONS[plain.function].of_distinct
+    if function is None:
+        return call.whole.error(f"{fault}, which no query has", f"{plain.example}; or {_DISTINCT}")
+    remedy = CallForm(function, FUNCTIONS[function].calls[0]).example
+    if "where" in plain.fields:
+        remedy += f" FILTER (WHERE {EXAMPLES['where']})"
+    if plain.option is not None:
+        remedy = f"{plain.example}, or {remedy}"
+    return call.whole.error("DISTINCT twice" if function == plain.function else fault, remedy)
+
+
+def _refuse_several_shares(call: Call, form: CallForm) -> None:
+    """Refuse an array of shares, as Spark's percentile takes it."""
+    for argument in call.arguments[1:] if "q" in form.fields else ():
+        if argument.word(0) in ("ARRAY", "["):
+            fault = f"{call.whole.text[:60]} has several shares, and percentile takes one"
+            remedy = "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; or array(percentile(x, 0.5), …) AS list"
+            raise argument.error(fault, f"{remedy}; values are kept once")
+
+
 def _share(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
     """Return the share of a quantile; of descending values, the one that is left."""
-    if argument.word(0) in ("ARRAY", "["):
-        fault = f"{call.whole.text[:60]} has several shares, and percentile takes one"
-        remedy = "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; or array(percentile(x, 0.5), …) AS list"
-        raise argument.error(fault, f"{remedy}; values are kept once")
     if not is_number(argument):
         raise call.whole.error(f"{argument.text[:60]} is no share of {call.function}", form.example)
     if not call.is_descending:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.ground.duration import format_duration, ms, parse_duration
+from tailrace.ground.words import counted
 from tailrace.sql.tokens import TokenSpan
 
 _DAYS_OF_WEEK = 7
@@ -181,7 +182,7 @@ def _of_function(piece: TokenSpan) -> Source:
         return _sessions(piece, arguments)
     least = 3 if name == "TUMBLE" else 4
     if not least <= len(arguments) <= least + 1:
-        raise piece.error(f"{name} has {len(arguments)} arguments", f"{right}; an offset may follow")
+        raise piece.error(f"{name} has {counted(len(arguments), 'argument')}", f"{right}; an offset may follow")
     table, descriptor, *lengths = arguments
     if table.word(0) != "TABLE" or table[1:].name is None:
         raise table.error(f"{table.text} is no table of {name}", right)

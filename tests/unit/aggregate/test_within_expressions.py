@@ -76,7 +76,7 @@ def test_an_answer_over_hidden_aggregates_alone_is_read_again_and_never_amended(
             "at 1:5: a * 2 is no column of the stream",
             "columns: {name: a * 2} at the stream, and sum(",
         ),
-        ("max_by(a) - 1", "at 1:1: max_by(a) has 1 arguments", "max_by(column, column)"),
+        ("max_by(a) - 1", "at 1:1: max_by(a) has 1 argument", "max_by(column, column)"),
         ("max_by(a, b * 2) - 1", "at 1:11: b * 2 is no column of the stream", "and max_by(a, name)"),
         ("percentile(a, 2) - 1", "at 1:15: 2 is no share", "less than 1: 0.9"),
         ("quantile(a, 0.5) - 1", "at 1:1: quantile is no aggregate", "percentile(column, 0.9)"),

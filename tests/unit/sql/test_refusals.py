@@ -64,7 +64,7 @@ SOURCES = [
     ("SELECT count(*) AS n FROM ¦'events' GROUP BY window(event_ts, '5 min')", "is no stream", "the name of"),
     (f"SELECT count(*) AS n FROM ¦CUMULATE(TABLE events) GROUP BY {BOUNDS}", "windows that grow", "TUMBLE"),
     (f"SELECT count(*) AS n FROM ¦TUMBEL(TABLE events) GROUP BY {BOUNDS}", "no function of windows", "TUMBLE"),
-    (f"SELECT count(*) AS n FROM ¦TUMBLE(TABLE events) GROUP BY {BOUNDS}", "has 1 arguments", "DESCRIPTOR"),
+    (f"SELECT count(*) AS n FROM ¦TUMBLE(TABLE events) GROUP BY {BOUNDS}", "has 1 argument", "DESCRIPTOR"),
     (f"SELECT count(*) AS n FROM TUMBLE(¦events, DESCRIPTOR(event_ts), '1 h') GROUP BY {BOUNDS}", "no table", "TABLE"),
     (f"SELECT count(*) AS n FROM TUMBLE(TABLE events, ¦event_ts, '1 h') GROUP BY {BOUNDS}", "no column", "DESCRIPTOR"),
     (
@@ -211,6 +211,22 @@ LISTS = [
     (f"SELECT count(*) AS n, sum(x) AS ¦n {GROUPED}", "two columns are named n", "of its own"),
     (f"SELECT ¦summ(x) AS n {GROUPED}", "no function summ", "sum"),
     (f"SELECT ¦listagg(x) AS n {GROUPED}", "no aggregate of a query", "one of sum"),
+    *(
+        (f"SELECT ¦{call} AS n {GROUPED}", f"{call} is no count", remedy)
+        for call, remedy in (
+            *((f"count({text})", "count(*), or count(column)") for text in ("1, 2", "*, 1", "*, *", "* x")),
+            ("estimate_count(1, 2)", "estimate_count(*), or estimate_count(column)"),
+        )
+    ),
+    (f"SELECT ¦count(a, b) AS n {GROUPED}", "count(a, b) has 2 arguments", "count(*), or count(column)"),
+    (f"SELECT ¦count_if() AS n {GROUPED}", "count_if() has 0 arguments", "count_if(column > 0)"),
+    (f"SELECT ¦count_if(DISTINCT x) AS n {GROUPED}", "of distinct values", "count(DISTINCT column) FILTER (WHERE "),
+    (f"SELECT ¦estimate_sum(DISTINCT x) AS n {GROUPED}", "of distinct", "(column), or sum(DISTINCT column)"),
+    (
+        f"SELECT ¦approx_count_distinct(DISTINCT x) AS n {GROUPED}",
+        "DISTINCT twice",
+        "approx_count_distinct(column), or count(DISTINCT column)",
+    ),
     (f"SELECT ¦collect_list(x, y) AS n {GROUPED}", "y is no limit of collect_list", "of at most 100 values"),
     (f"SELECT ¦array_agg(DISTINCT x) AS n {GROUPED}", "of distinct values", "collect_set(column)"),
     (f"SELECT array_agg(¦x ORDER BY y) AS n {GROUPED}", "an order of a list", "array_agg(column, 1000)"),
@@ -221,19 +237,20 @@ LISTS = [
     (f"SELECT avg(x) ¦WITHIN GROUP (ORDER BY x) AS n {GROUPED}", "which avg lacks", "percentile_cont"),
     (f"SELECT percentile_cont(0.9) ¦WITHIN GROUP (x) AS n {GROUPED}", "without its order", "(ORDER BY column)"),
     (f"SELECT ¦percentile_disc(y) WITHIN GROUP (ORDER BY x) AS n {GROUPED}", "y is no share", "WITHIN GROUP (O"),
-    (
-        f"SELECT ¦percentile_cont(0.9) WITHIN GROUP (ORDER BY x, y) AS n {GROUPED}",
-        "has 3 arguments",
-        "WITHIN GROUP (O",
+    *(
+        (f"SELECT ¦percentile_cont({share}) WITHIN GROUP (ORDER BY {order}) AS n {GROUPED}", "takes one share", "(0.9)")
+        for share, order in (("0.9", "x, y"), ("", "x"), ("", "x, 0.9"), ("0.9", ""), ("0.9, 1", "x"))
     ),
     (f"SELECT ¦percentile_disc(0.9) WITHIN GROUP (ORDER BY x DESC) AS n {GROUPED}", "of descending", "0.1"),
     (f"SELECT percentile(x, ¦array(0.5, 0.95)) AS n {GROUPED}", "several shares", "or array(percentile(x, 0.5), …)"),
+    (f"SELECT percentile(x, ¦array(0.5, 0.95), 100) AS n {GROUPED}", "several shares", "percentile(x, 0.5) AS p50"),
+    (f"SELECT percentile(DISTINCT x, ¦[0.5, 0.95]) AS n {GROUPED}", "several shares", "percentile(x, 0.5) AS p50"),
     (f"SELECT ¦quantile_disc(x, 0.9) AS n {GROUPED}", "is no aggregate", "percentile_disc(0.9) WITHIN"),
-    (f"SELECT ¦corr(x) AS n {GROUPED}", "corr(x) has 1 arguments", "corr(column, column)"),
+    (f"SELECT ¦corr(x) AS n {GROUPED}", "corr(x) has 1 argument", "corr(column, column)"),
     (f"SELECT ¦corr(DISTINCT x, y) AS n {GROUPED}", "corr of distinct values", "corr(column, column)"),
     (f"SELECT ¦sum(x, y) AS n {GROUPED}", "2 arguments", "sum(column)"),
     (f"SELECT ¦percentile(x, y) AS n {GROUPED}", "y is no share of percentile", "0.9"),
-    (f"SELECT ¦max_by(x) AS n {GROUPED}", "max_by(x) has 1 arguments", "max_by(column, column)"),
+    (f"SELECT ¦max_by(x) AS n {GROUPED}", "max_by(x) has 1 argument", "max_by(column, column)"),
     (f"SELECT ¦any_value(x, true) AS n {GROUPED}", "2 arguments", "any_value(column)"),
     (f"SELECT sum(x) ¦FILTER (y > 1) AS n {GROUPED}", "without its condition", "FILTER (WHERE …)"),
     (f"SELECT count(*) AS n,\n  ¦sum(x) / count(*) {GROUPED}", "has no name", "sum(x) / count(*) AS name"),
@@ -471,6 +488,36 @@ def test_what_a_query_cannot_say_is_refused_at_its_place(marked, fault, remedy):
     assert fault in error.fault
     assert remedy in error.remedy
     assert error.position == (len(lines), len(lines[-1]) + 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "fault", "remedy"),
+    [
+        ("percentile(x)", "percentile(x) has 1 argument", "percentile(column, 0.9)"),
+        *(
+            (
+                f"{name}(DISTINCT x)",
+                fault,
+                "collect_set(column), of at most 100 values; or collect_set(column, 1000)",
+            )
+            for name, fault in (
+                ("collect_list", "collect_list of distinct values"),
+                ("collect_set", "DISTINCT twice"),
+            )
+        ),
+    ],
+)
+def test_a_refusal_of_a_call_names_nothing_else(call, fault, remedy):
+    error = refusal(f"SELECT {call} AS n {GROUPED}")
+    assert error is not None
+    assert (error.fault, error.remedy) == (fault, remedy)
+
+
+def test_lists_of_functions_have_each_once():
+    error = refusal(f"SELECT listagg(x) AS n {GROUPED}")
+    assert error is not None
+    functions = error.remedy.removeprefix("one of ").split(", ")
+    assert len({*functions}) == len(functions)
 
 
 def test_selects_on_top_of_each_other_have_a_limit():
