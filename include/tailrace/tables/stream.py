@@ -183,7 +183,7 @@ _UPSTREAM = {
 UPSTREAM = TableSchema(
     "upstream",
     "stream",
-    "[the versions of another query's answers](warehouse-tables.md#what-upstream-is-for) that a query of a "
+    "the [versions of another query's answers](warehouse-tables.md#what-upstream-is-for) that a query of a "
     "[chain](chains.md) has read",
     _UPSTREAM,
     after="the other query's columns of answers",
