@@ -183,7 +183,7 @@ def _read_since(tables: Tables, since_ms: int) -> pa.Table | None:
     has no time, and counts with the one before.
     """
     since = ds.field("ingested_ms") >= since_ms
-    return tables.read_or_empty(SEGMENTS, ["batch", "quarantined"], since) if tables.has("segments") else None
+    return tables.read(SEGMENTS.name, ["batch", "quarantined"], since) if tables.has(SEGMENTS.name) else None
 
 
 def _late(tables: Tables, segments: pa.Table) -> int | None:

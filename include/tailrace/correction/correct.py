@@ -129,7 +129,7 @@ def correct(
         recorded = tables.read("correction_runs", ["interval"])["interval"].to_pylist()
         rows, changed = revised.rows, revised.changed(str(correction_range), str(correction_range) in recorded)
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
-        table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
+        table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"], "corrections")
         require_held()
         tables.replace("corrections", table, "interval", str(correction_range), corrections)
         behind.enter_context(noting(lambda _: _WRITTEN))

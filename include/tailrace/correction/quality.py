@@ -116,7 +116,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         measured.append(measure(kind, select(versions, mine), length, promise))
     if measured:
-        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY.schema()), ROW)
+        tables.put("quality", with_times(pa.concat_tables(measured), QUALITY.schema(), "quality"), ROW)
 
 
 def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) -> pa.Table:

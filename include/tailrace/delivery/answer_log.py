@@ -156,7 +156,7 @@ class AnswerLog:
         if changed is not None:
             newest, known = (select(rows, _MODEL.identity.find(rows, changed) >= 0) for rows in (newest, known))
         lacking = difference(_MODEL.identity, newest, known)
-        return with_times(lacking.sort_by([(AS_OF, "ascending"), (ANSWER, "ascending")]), schema)
+        return with_times(lacking.sort_by([(AS_OF, "ascending"), (ANSWER, "ascending")]), schema, self.name)
 
     def _known(self, log: DeltaTable, part: AnswerGroups) -> pa.Table:
         """Read the log's versions of some answers, times in ms, from the files that may hold them by their statistics.

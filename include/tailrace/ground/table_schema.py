@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.ground.times import TIME, with_times
+from tailrace.ground.times import TIME, other_columns, with_times
 
 INT, TEXT, REAL, BOOLEAN = pa.int64(), pa.string(), pa.float64(), pa.bool_()
 
@@ -30,15 +30,15 @@ class TableSchema:
     Attributes
     ----------
     writer : str
-        The job that writes it.
+        The jobs that write it.
     about : str
-        Its rows, in words.
+        The rows, in Markdown; its links are relative to `docs/`.
     columns : mapping
-        Every column by name, in the order of Delta's schema.
+        The columns that every query has, by name, in the order of Delta's schema.
     by_kind : mapping
-        Further columns at the end, of which each kind has some.
+        Columns that follow these; each kind has some of them.
     after : str
-        The columns of the query that come before these, in words.
+        The columns that come before these and depend on the query, in words.
     """
 
     name: str
@@ -49,39 +49,39 @@ class TableSchema:
     after: str = ""
 
     def schema(self, **dtypes: pa.DataType) -> pa.Schema:
-        """Return Delta's schema; `dtypes` has the types of columns whose type depends on the query."""
+        """Return Delta's schema of `columns`; `dtypes` are the types that depend on the query, by column."""
         return pa.schema([(name, dtypes.get(name, column.dtype)) for name, column in self.columns.items()])
 
     def batch(self, rows: Sequence[Mapping[str, Any]], **dtypes: pa.DataType) -> pa.RecordBatch:
-        """Return rows, with times in ms, as a batch with the table's columns.
+        """Convert rows to a batch with the table's columns; times are given, and stay, in ms.
 
         Raises
         ------
         ValueError
-            When a row lacks a column, or has another one.
+            When a row lacks a column, or has a surplus one.
         """
         self._require_columns(rows)
         return pa.RecordBatch.from_pylist(rows, self._in_ms(self.columns, dtypes))
 
     def table(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-        """Return rows in the form in which they are stored; times are given in ms or as timestamps.
+        """Convert rows to the form in which they are stored; times are given in ms or as timestamps.
 
         Raises
         ------
         ValueError
-            When a row lacks a column, or has another one.
+            When a row lacks a column, or has a surplus one.
         """
         self._require_columns(rows)
         return with_times(pa.Table.from_pylist(rows), self.schema())
 
     def empty(self, names: Iterable[str] | None = None) -> pa.Table:
-        """Return no rows with the named columns, by default all, and times in ms."""
+        """Return an empty table with the named columns, by default all; its times are in ms."""
         return self._in_ms(self.columns if names is None else names, {}).empty_table()
 
     def _require_columns(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
             if row.keys() != self.columns.keys():
-                raise ValueError(f"a row of {self.name} differs in {sorted(row.keys() ^ self.columns.keys())}")
+                raise other_columns(f"a row of {self.name}", row, self.columns)
 
     def _in_ms(self, names: Iterable[str], dtypes: Mapping[str, pa.DataType]) -> pa.Schema:
         types = {name: dtypes.get(name, self.columns[name].dtype) for name in names}

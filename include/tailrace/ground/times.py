@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +26,26 @@ SEPARATORS = " ,;{}()\n\t="
 """Characters that Delta forbids in the names of columns."""
 
 
-def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast rows to a table's columns and types; times are given as int64 milliseconds.
+def with_times(rows: pa.Table, schema: pa.Schema, name: str = "a table") -> pa.Table:
+    """Cast rows to the columns and types of a table with this name; times are given as int64 milliseconds.
 
     Raises
     ------
     ValueError
-        When the rows lack a column of the table, or have another one.
+        When the rows lack a column of the table, or have a surplus one.
     """
-    if differing := {*rows.column_names} ^ {*schema.names}:
-        raise ValueError(f"rows and their table differ in {sorted(differing)}")
+    if {*rows.column_names} != {*schema.names}:
+        raise other_columns(f"rows of {name}", rows.column_names, schema.names)
     return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def other_columns(what: str, given: Iterable[str], declared: Iterable[str]) -> ValueError:
+    """Build the error of rows whose columns are not the declared ones."""
+    surplus, missing = sorted({*given} - {*declared}), sorted({*declared} - {*given})
+    faults = [f"{fault} {', '.join(names)}" for fault, names in (("surplus", surplus), ("missing", missing)) if names]
+    return ValueError(
+        f"{what} has other columns than declared: {'; '.join(faults)}. Declared are: {', '.join(declared)}"
+    )
 
 
 def whole_times(tuples: pa.RecordBatch | pa.Table, name: str) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The uses of columns by a query's kind: what its inputs, the lineage of answers and fields in refusals follow from."""
+"""The uses of columns by a query's kind. Its inputs, the lineage of answers and fields in refusals follow from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATI
 FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"
 
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
-"""The ways in which a column contributes to another's values; other ways decide which values there are."""
+"""The ways in which values of answers are computed from the column's; the other ways select, group or order tuples."""
 
 
 class ColumnUse(NamedTuple):
@@ -24,10 +24,10 @@ class ColumnUse(NamedTuple):
     way : str
         One of OpenLineage's subtypes of transformations.
     answers : tuple of str or None
-        The columns of answers that it goes into. Empty: it decides which answers there are. None: it does neither; the
-        lineage of answers has other uses of the column.
+        The columns of answers that the use contributes to. Empty: it decides which answers there are. None: the lineage
+        of answers leaves this use out, as it has another use of the same column.
     part : str
-        The name in tuples under which the kind needs it for this use; empty if the kind does not.
+        The column's name in tuples; empty if the kind does not read it from tuples for this use.
     field : str
         The field of the query file that names it, perhaps with a position in an expression.
     side : int
@@ -35,9 +35,9 @@ class ColumnUse(NamedTuple):
     text : str or None
         The function or expression of the query file that uses it.
     dtype : DataType or None
-        The type of the part; None: it follows from the source, and values may be null.
+        The type of the column in tuples. None: it follows from the source, and values may be null.
     derives : str or None
-        The expression that computes the column, whose name then is the field of the query file that has the expression.
+        The expression that computes the column; `column` is then the field of the query file with the expression.
     """
 
     column: str
@@ -52,12 +52,12 @@ class ColumnUse(NamedTuple):
 
 
 def of_side(uses: Iterable[ColumnUse], side: int) -> tuple[ColumnUse, ...]:
-    """Return the uses by which a kind needs columns of one side's tuples."""
+    """Return the uses for which a kind reads columns from the tuples of one side."""
     return tuple(use for use in uses if use.part and use.side == side)
 
 
 def fields_by_column(uses: Iterable[ColumnUse], side: int) -> dict[str, str]:
-    """Return the first field that names each column of one side."""
+    """Return, by column of one side, the first field that names it."""
     fields: dict[str, str] = {}
     for use in uses:
         if use.side == side and use.field:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
@@ -78,12 +79,15 @@ class AnswerId:
         for name in ("results", "corrections"):
             if view.tables.has(name):
                 for batch in view.tables.batches(name, [*model.identity.columns], where):
-                    rows = batch
-                    for column in model.identity.determining:
-                        rows = rows.filter(self._is_in(rows[column], self.values[column]))
-                    if rows.num_rows:
+                    if (rows := self._matching(batch, model.identity.determining)).num_rows:
                         return rows.slice(0, 1)
         return None
+
+    def _matching(self, rows: pa.Table, columns: Iterable[str]) -> pa.Table:
+        """Return the rows that have the id's values in some columns."""
+        for column in columns:
+            rows = rows.filter(self._is_in(rows[column], self.values[column]))
+        return rows
 
     def _is_in(self, column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
         """Test which values of a column equal the id's value."""

@@ -98,23 +98,25 @@ class AnswerTables:
     def versions(self, part: Part = None, withheld: bool = False) -> pa.Table:
         """Return all versions, of the stream and of corrections (column `corrected`); a part as in `streamed`."""
         streamed = self.streamed(part, withheld)
-        if not self.tables.has("corrections"):  # nothing was corrected yet
-            return streamed
-        where = self._where("corrections", part)
-        if isinstance(part, AnswerRange) and where is not None:
-            in_part = [streamed, self.tables.read("corrections", where=where)]
-            elsewhere = part.versions_elsewhere(self.model, in_part)
-            where = where if elsewhere is None else where | elsewhere
-        corrected = as_corrections(self.tables.read("corrections", where=where))
-        return pa.concat_tables([streamed, corrected], promote_options="default")
+
+        def read() -> pa.Table:
+            where = self._where("corrections", part)
+            if isinstance(part, AnswerRange) and where is not None:
+                in_part = [streamed, self.tables.read("corrections", where=where)]
+                elsewhere = part.versions_elsewhere(self.model, in_part)
+                where = where if elsewhere is None else where | elsewhere
+            return self.tables.read("corrections", where=where)
+
+        return self._with_corrections(streamed, read)
 
     def versions_of(self, answers: pa.Table) -> pa.Table:
         """Return all versions of some answers, at least one, given by their identities."""
         horizon = self.model.horizon(answers)
         near = near_horizons(self.model, int(horizon.min()) - 1, int(horizon.max()))
         # A pair's later version may have any times; a window's has the window's.
-        where = {"results": near, "corrections": None if isinstance(self.model, ByPair) else near}
-        versions = self._versions(lambda name: self._rows_of(answers, name, where[name]))
+        where = None if isinstance(self.model, ByPair) else near
+        streamed = as_streamed(self._rows_of(answers, "results", near))
+        versions = self._with_corrections(streamed, lambda: self._rows_of(answers, "corrections", where))
         return select(versions, self.model.identity.find(versions, answers) >= 0)
 
     def ends(self, ends: Ranges) -> Ints:
@@ -127,13 +129,11 @@ class AnswerTables:
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
         return [self.tables.read(name, columns, where) for name in names]
 
-    def _versions(self, read: Callable[[str], pa.Table]) -> pa.Table:
-        """Return the versions in the rows that `read` returns of `results`, and of `corrections` if it exists."""
-        versions = as_streamed(read("results"))
-        if self.tables.has("corrections"):
-            corrected = as_corrections(read("corrections"))
-            versions = pa.concat_tables([versions, corrected], promote_options="default")
-        return versions
+    def _with_corrections(self, streamed: pa.Table, read: Callable[[], pa.Table]) -> pa.Table:
+        """Append the rows of `corrections` that `read` returns, if the table exists, to the stream's versions."""
+        if not self.tables.has("corrections"):  # nothing was corrected yet
+            return streamed
+        return pa.concat_tables([streamed, as_corrections(read())], promote_options="default")
 
     def _rows_of(self, answers: pa.Table, name: str, where: Any) -> pa.Table:
         """Return the rows of a table under a condition on times that have a key or left id of some answers.
@@ -175,7 +175,8 @@ class AnswerTables:
             marks = {RETRACTED, "interval"} & {*self.tables.schema(name).names}
             return self.tables.read(name, [*columns, *marks])
 
-        return without_retracted(self.model.identity.latest(self._versions(read))).select(names)
+        versions = self._with_corrections(as_streamed(read("results")), lambda: read("corrections"))
+        return without_retracted(self.model.identity.latest(versions)).select(names)
 
     def late(self, events: Ranges) -> pa.Table:
         """Return all rows of the table `late` in one of the ranges, and some others.

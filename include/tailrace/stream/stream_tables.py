@@ -63,7 +63,7 @@ class StreamTables:
         if "results" in rows and "results" not in self.staged:
             now = pa.repeat(pa.scalar(datetime.now(UTC), TIME), rows["results"].num_rows)
             rows["results"] = rows["results"].append_column("emitted_at", now)
-        return {name: with_times(part, self.staged.get(name, self.schemas[name])) for name, part in rows.items()}
+        return {name: with_times(part, self.staged.get(name, self.schemas[name]), name) for name, part in rows.items()}
 
     def append(self, name: str, rows: pa.Table, batch: int) -> None:
         """Append a batch's rows to a table, unless it has the batch."""

@@ -9,30 +9,30 @@ from tailrace.ground.times import TIME
 
 STAMPS = {
     "k_ms": Column(INT, "slack K (allowed lateness) that was in force, ms"),
-    "as_of": Column(TIME, "the answer is the one over all tuples that arrived before this time"),
-    "emitted_at": Column(TIME, "wall-clock time at which it was computed"),
-    "facts_version": Column(INT, "version of the settings in force, see `facts`; of a join with a table, its version"),
+    "as_of": Column(TIME, "cut-off: the answer is over all tuples that arrived before this time"),
+    "emitted_at": Column(TIME, "wall-clock time at which the answer was computed"),
+    "facts_version": Column(INT, "version of the settings in force, see `facts`; in a join with a table, the table's"),
 }
 """The columns that every answer has beside the kind's own."""
 
 RESULTS = TableSchema("results", "stream", "the answers as the stream gave them", STAMPS, after="the kind's columns")
 
 _CURRENT = {
-    "coverage": Column(REAL, "share of the answer's tuples among those and the late ones"),
+    "coverage": Column(REAL, "`tuples` / (`tuples` + late tuples that the answer lacks)"),
     **{name: STAMPS[name] for name in ("k_ms", "as_of")},
 }
 CURRENT = TableSchema(
     "current",
-    "stream, correction, rebuild",
-    "the newest version of each answer that stands",
+    "stream, correction, rebuild, by turns",
+    "the newest version of each answer, without retracted ones, in the columns of `tailrace results`",
     _CURRENT,
     after="the kind's columns",
 )
 
-_KEY = Column(None, "key of the window; a query with a list of keys has a column for each in its place")
+_KEY = Column(None, "key of the window; a query with a list of keys has a column for each of them instead")
 _WINDOW = {
-    "window_start": Column(TIME, "begin of the window, which belongs to it"),
-    "window_end": Column(TIME, "its end, which does not"),
+    "window_start": Column(TIME, "begin of the window, inclusive"),
+    "window_end": Column(TIME, "end of the window, exclusive"),
 }
 _PAIR = {
     "left_id": Column(None, "id of the left tuple"),
@@ -40,7 +40,7 @@ _PAIR = {
     "left_time": Column(TIME, "event time of the left tuple"),
     "right_time": Column(TIME, "event time of the right tuple; null in a join with a table"),
 }
-_TUPLES = {"tuples": Column(INT, "number of tuples that the answer holds")}
+_TUPLES = {"tuples": Column(INT, "number of tuples in the answer")}
 
 KINDS: Mapping[str, TableColumns] = {
     "aggregate": {
@@ -48,9 +48,9 @@ KINDS: Mapping[str, TableColumns] = {
         **_WINDOW,
         "value": Column(
             None,
-            "value of the function; a query that names its answers has a column for each in its place; with `estimate` "
-            "`value_low`, `value_high` and `value_raw` follow: the interval of a scaled value, and the value of the "
-            "tuples that had arrived",
+            "value of the function; a query that names its answers has a column for each name instead; with `estimate` "
+            "three columns follow: `value_low` and `value_high` (the interval of the scaled value), and `value_raw` "
+            "(the value of the tuples that had arrived)",
         ),
         **_TUPLES,
     },
@@ -59,18 +59,20 @@ KINDS: Mapping[str, TableColumns] = {
         **_WINDOW,
         "rank": Column(INT, "place among the window's tuples, from 1 on"),
         "id": Column(None, "id of the tuple"),
-        "score": Column(None, "its score, in the type of its column; columns of `select` follow it"),
+        "score": Column(None, "score of the tuple, in the type of the source's column; columns of `select` follow"),
         **_TUPLES,
     },
     "emd_join": {
         **_PAIR,
-        "distance": Column(REAL, "Earth Mover's Distance of the histograms; columns of `select` follow it"),
+        "distance": Column(REAL, "Earth Mover's Distance of the histograms; columns of `select` follow"),
         **_TUPLES,
     },
     "spatial_join": _PAIR
     | {
-        "window_start": Column(TIME, "of a window join: begin of the window; columns of `select` follow the last one"),
-        "window_end": Column(TIME, "of a window join: end of the window"),
+        "window_start": Column(TIME, "begin of the window, inclusive; only a window join has it"),
+        "window_end": Column(
+            TIME, "end of the window, exclusive; only a window join has it; columns of `select` stand before `tuples`"
+        ),
         **_TUPLES,
     },
 }

@@ -1,4 +1,4 @@
-"""All tables of a query, and what follows from the declarations of all: the columns that are times, and taken names."""
+"""All tables of a query; and, from their declarations, the columns that are times, and the reserved names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ TIMES = frozenset(
     for name, column in columns.items()
     if column.dtype == TIME
 )
-"""The time columns that the tables define. Readers return them in ms; a carried column stays a timestamp."""
+"""The time columns that the tables define. Readers return these in ms. A column that answers take from the source stays
+a timestamp."""
 
 ANSWERED = TIMES | {"key", "tuples", "corrected", *STAMPS, *CORRECTIONS.columns, *CURRENT.columns}
 """Columns that every table of answers has, or that readers add to it."""
@@ -38,7 +39,7 @@ def as_timestamps(rows: pa.Table) -> pa.Table:
 
 
 def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert the times of rows to int64 milliseconds, except carried columns."""
+    """Convert the times of rows to int64 milliseconds, except columns that come from the source."""
     for index, field in enumerate(rows.schema):
         if field.name in TIMES and pa.types.is_timestamp(field.type):
             ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())

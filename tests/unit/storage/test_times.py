@@ -20,9 +20,12 @@ from tailrace.tables.every import in_ms
 
 def test_rows_and_their_table_have_the_same_columns():
     schema = pa.schema([("as_of", TIME), ("late", pa.int64())])
-    for rows, differing in (({"as_of": [1]}, "late"), ({"as_of": [1], "late": [2], "early": [3]}, "early")):
-        with pytest.raises(ValueError, match=differing):
-            with_times(pa.table(rows), schema)
+    for rows, differing in (
+        ({"as_of": [1]}, "missing late"),
+        ({"as_of": [1], "late": [2], "early": [3]}, "surplus early"),
+    ):
+        with pytest.raises(ValueError, match=f"rows of runs .*{differing}. Declared are: as_of, late"):
+            with_times(pa.table(rows), schema, "runs")
 
 
 def test_a_carried_timestamp_stays_one(tmp_path):
