@@ -93,7 +93,8 @@ def test_late_tuples_are_corrected_within_a_minute_and_once_for_each_advance_by_
         platform.until(lambda part=part: tables.read("correction_runs").num_rows > part)
         assert tables.read("correction_runs").num_rows == part + 1
     platform.until(lambda: set(run_states(platform)) == {"success"})
-    events = [event for event in platform.api.call("GET", "assets/events")["asset_events"] if event["name"] == ASSET]
+    # Airflow fails over all events while one of them, of another asset, has a run that has not started.
+    events = platform.api.call("GET", "assets/events", name_pattern=ASSET)["asset_events"]
     assert len(run_states(platform)) == len(events) == 2
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0
 
