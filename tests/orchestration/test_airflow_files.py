@@ -10,7 +10,7 @@ import pytest
 
 import tailrace
 from tailrace.ground.errors import Refused
-from tailrace.orchestration.airflow_files import FOLDERS, airflow_files
+from tailrace.orchestration.embedded_platform import FOLDERS, airflow_files
 
 ROOT = Path(__file__).parents[2]
 

@@ -23,9 +23,8 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
 from tailrace.orchestration import alert_watch, notifiers
 from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
-from tailrace.orchestration.http_notifier import MARK
 from tailrace.orchestration.incidents import RUNBOOK, Undelivered
-from tailrace.orchestration.notifiers import check_notifiers
+from tailrace.orchestration.notifiers import MARK, check_notifiers
 from tailrace.orchestration.stream_operators import CheckOperator, SuperviseOperator
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.query.alerts import Alerts

@@ -29,7 +29,7 @@ from tailrace.engine.progress import Progress
 from tailrace.orchestration import correction_operators
 from tailrace.orchestration.correction_dags import EPOCH, FORM
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
-from tailrace.query.correction_section import Correction
+from tailrace.query.query import Correction
 from tailrace.storage import progress
 from tailrace.storage.status import Status
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from tailrace.drivers.embedded_configuration import CONFIGURATION
+from tailrace.drivers.embedded import CONFIGURATION
 from tailrace.orchestration import airflow_parts, log_rotation
 from tailrace.orchestration.log_rotation import KEPT_DAYS, LogRotation, rotate
 

@@ -18,8 +18,7 @@ from kit.parts.airflow_home import HOME
 from kit.suite.waiting import PATIENCE_S
 from tailrace import __version__
 from tailrace.drivers import embedded as embedded_module
-from tailrace.drivers.embedded import EmbeddedHost
-from tailrace.drivers.embedded_configuration import CONFIGURATION
+from tailrace.drivers.embedded import CONFIGURATION, EmbeddedHost
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook

@@ -11,7 +11,7 @@ from kit.oracles.oracle import Settings, stream
 from kit.oracles.oracle_assertions import assert_streamed
 from kit.runs.warehouse import even, make_query, make_stream, rows_of, write_files
 from tailrace.spark.app import run
-from tailrace.spark.group_keys import spark_hash
+from tailrace.spark.executor import spark_hash
 from tailrace.stream.run_options import RunOptions
 
 TUPLES = make_stream(600, seed=11)

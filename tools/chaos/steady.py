@@ -39,7 +39,7 @@ from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.terminal.plots import Figure, label
-from tailrace.terminal.progress_table import ProgressTable
+from tailrace.terminal.stream_progress import ProgressTable
 
 _SAMPLE_S, _TELL_EVERY = 10.0, 6
 _SETTLED = 1 / 3

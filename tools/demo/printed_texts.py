@@ -11,7 +11,7 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.status import Status
-from tailrace.terminal.progress_table import ProgressTable
+from tailrace.terminal.stream_progress import ProgressTable
 
 _MINUTE_MS = 60_000
 _SECONDS = len("2013-01-01T00:00:00")

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from tailrace.advice.column_profile import ColumnProfile, profiles_of
-from tailrace.advice.column_times import share_after
 from tailrace.advice.delay_profile import DelayProfile
 from tailrace.advice.query_text import ASSUMED, EARLIEST_MS, KINDS, STREAM, QueryText, free_name
-from tailrace.advice.quoting import shown
+from tailrace.advice.quoting import quoted, shown
 from tailrace.advice.record_id import record_id
 from tailrace.advice.roles import PARTS, Roles, find_roles
 from tailrace.advice.table_sample import TableSample
 from tailrace.advice.time_forms import DateOrder
+from tailrace.engine.derived_columns import bound
+from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
+from tailrace.sources.record_times import read_times
+from tailrace.sources.verdict import RecordVerdict
 from tailrace.stream.sample_report import SampleReport, SourceSample
 from tailrace.stream.source_sample import contents_of, report_of, sample_sources
 
@@ -109,7 +113,7 @@ def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
     columns = profiles_of(sample.table, choices.date_order)
     table = sample.table
     roles = find_roles(
-        columns, choices.columns, lambda later, earlier: share_after(table, columns[later], columns[earlier])
+        columns, choices.columns, lambda later, earlier: _share_after(table, columns[later], columns[earlier])
     )
     _require(sample, columns, roles, choices.kind)
     derived = None
@@ -161,3 +165,32 @@ def _profile(query: Query, samples: Mapping[str, SourceSample]) -> DelayProfile 
                 event, arrival = event[is_usual], arrival[is_usual]
             return DelayProfile.measure(event, None if query.streams[STREAM].is_stamped else arrival)
     return None
+
+
+_DERIVED = "time of the column"
+
+
+def _share_after(table: pa.Table, later: ColumnProfile, earlier: ColumnProfile) -> float:
+    """Return the share of records with two readable times in which `later` is not before `earlier`."""
+    later_ms, is_later_known = _read(table, later)
+    earlier_ms, is_earlier_known = _read(table, earlier)
+    known = is_later_known & is_earlier_known
+    return float(np.mean(later_ms[known] >= earlier_ms[known])) if known.any() else 0.0
+
+
+def _read(
+    table: pa.Table, column: ColumnProfile
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return the times of a column, shape (n,), and which of them could be read."""
+    form, raw, name = column.time, table.select([column.name]), column.name
+    assert form is not None
+    expression = form.expression(name) or (f"cast({quoted(name)} as bigint)" if form.is_count else None)
+    verdict = RecordVerdict(raw.num_rows)
+    if expression is not None:
+        projection = Projection.parse({_DERIVED: expression}, None)
+        projected = bound(projection, {name: str(raw.schema.field(name).type)}).run(raw)
+        for failure in projected.failures:
+            verdict.reject(failure.mask, failure.reason)
+        raw, name = projected.table, _DERIVED
+    times = read_times(verdict, raw, name, None, {}).ms
+    return times, verdict.code == 0

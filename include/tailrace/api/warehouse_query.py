@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -16,11 +17,11 @@ from tailrace.api.answers import Answers
 from tailrace.api.changed_query import require_same
 from tailrace.api.engines import correct_on, engine_named, rebuild_on
 from tailrace.api.explanation import Explanation
-from tailrace.api.refusals import naming_arguments
 from tailrace.api.rows import Rows
 from tailrace.api.scratch import Scratch
 from tailrace.api.stored_rows import over_stored
 from tailrace.api.times import Time, range_of, time_ms
+from tailrace.ground.errors import Problem, Refused
 from tailrace.query.loading import located
 from tailrace.query.query import Query as Declared
 from tailrace.storage.layout import Layout
@@ -258,3 +259,26 @@ class WarehouseQuery:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {self.kind} in {self.warehouse})"
+
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+_ARGUMENTS = {"from": "start", "to": "end"}
+
+
+@contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Name the arguments of Python in refusals that name options of the command."""
+    try:
+        yield
+    except Refused as refused:
+        said = [Problem(*map(_in_python, (each.where, each.fault, each.remedy))) for each in refused.problems]
+        if tuple(said) == refused.problems:
+            raise
+        raise refused.restated(said) from refused
+
+
+def _in_python(text: str) -> str:
+    """Replace options by arguments in a text; a text with a whole command stays."""
+    if "tailrace " in text:
+        return text
+    return _OPTION.sub(lambda option: _ARGUMENTS.get(option[1], option[1].replace("-", "_")), text)

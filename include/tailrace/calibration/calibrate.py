@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,13 @@ import pyarrow.dataset as ds
 from tailrace.answers.model import ShortestWait
 from tailrace.calibration.acceptance import proposal_of, require_proposable
 from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
-from tailrace.calibration.direct import DirectCalibration
+from tailrace.calibration.direct import DirectCalibration, Estimated
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.recent_winners import RecentWinners
-from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
-from tailrace.calibration.report_of_estimate import report_of_estimate
+from tailrace.calibration.report import Basis, CalibrationReport, Determination, MeasuredDuration
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.pipeline import Pipeline
@@ -151,7 +151,7 @@ class _CalibrationRun:
         kind = windowed(self.pipeline.kind)
         ways = _DirectCalibrations(kind, self._histories(kind), policy, self.query)
         estimated = kind.answers.measure(ways).estimate(self.k_ms)
-        return report_of_estimate(estimated, policy.accuracy, self.k_ms, proposed, self.basis)
+        return _report_of_estimate(estimated, policy.accuracy, self.k_ms, proposed, self.basis)
 
     def _step(self, policy: CacheDuration, last: Proposal | None, proposed: bool) -> CalibrationReport:
         """Run one step of the policy's search, from the last proposal or from the start."""
@@ -236,3 +236,46 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
         )
     basis = Basis(query.name, manifest.id, query.policy.model_dump_json(), None, progress.until)
     return _CalibrationRun(query, pipeline, logs, basis, max(k_ms, default=None))
+
+
+def _report_of_estimate(
+    estimated: Estimated, promise: float, k_ms: int | None, proposed: bool | None, basis: Basis
+) -> CalibrationReport:
+    """Return the report of an estimate.
+
+    Parameters
+    ----------
+    promise : float
+        The accuracy to keep.
+    k_ms : int or None
+        K in force.
+    proposed : bool or None
+        True if the proposal is written, False in a dry run; None where the policy accepts none.
+    """
+    estimate = estimated.estimate
+    columns = (each.tolist() for each in (estimate.durations, estimate.accuracy, estimate.error))
+    costs = repeat(None) if estimate.cost is None else estimate.cost.tolist()
+    interval = Bracket(estimate.lower_ms, estimate.upper_ms, estimate.k_ms)
+    determination = Determination(
+        estimate.lower_ms,
+        estimate.upper_ms,
+        estimate.is_narrow,
+        estimate.windows,
+        estimate.hazard_ratio,
+        estimate.by_winners,
+        estimate.since,
+        estimate.promise_ms,
+    )
+    return CalibrationReport(
+        tuple(map(MeasuredDuration, *columns, repeat(estimate.column), costs)),
+        promise,
+        estimate.levels,
+        estimated.up_to,
+        k_ms,
+        interval,
+        interval,
+        estimated.longest_ms,
+        proposed,
+        basis,
+        determination,
+    )

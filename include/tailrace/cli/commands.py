@@ -23,7 +23,6 @@ from tailrace.cli.doctor import doctor
 from tailrace.cli.init import init
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.new import new
-from tailrace.cli.py4j_log import is_wanted
 from tailrace.cli.readers import explain, plot, quality, results, validate
 from tailrace.cli.record_readers import late, quarantine
 from tailrace.cli.run import run
@@ -156,3 +155,13 @@ def _run(program: Program, command: str, signals: list[int], retried: bool, outp
             screen.err.print(str(error), markup=False, soft_wrap=True)
             screen.notes(error)
         return 1
+
+
+def is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
+    """Return False for py4j's records of an error that is raised in Python or passed on to Java anyway.
+
+    After an interruption it is false for all that py4j logs of connections that break.
+    """
+    text = str(record.msg)
+    repeats = text.endswith("while sending command.") or text.startswith("There was an exception while executing")
+    return not (repeats or (interrupted and record.name.startswith("py4j.")))

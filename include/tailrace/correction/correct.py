@@ -9,28 +9,35 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.answers.affected_sessions import AffectedSessions
+from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
-from tailrace.answers.versions import without_retracted
+from tailrace.answers.revision import Revision
+from tailrace.answers.versions import of_others, without_retracted
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.repeated_ids import in_events
 from tailrace.correction.scan_job import OpenScan
-from tailrace.correction.versions import Revised, revise
-from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.delivery.places import deliver_all
 from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
 from tailrace.ground.notes import noting
+from tailrace.ground.ranges import merge_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import TIME, with_times
+from tailrace.kind.capabilities import IncrementallyCorrectable
+from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable, require_corrections
@@ -38,7 +45,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.lookup_versions import versions_known
 from tailrace.storage.progress import frontier_at, read_progress
-from tailrace.storage.results import AnswerTables
+from tailrace.storage.results import AnswerTables, Overlapping
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import VACUUM, Tables, within
 from tailrace.storage.warehouses import Warehouse
@@ -238,3 +245,93 @@ def _cut_off(correction_range: CorrectionRange, query: Query, committed: Progres
         fault = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", fault, "an end up to there; or to let the stream go on, and try again")
     return min(correction_range.end, committed.until)
+
+
+_WIDENED = 4  # a run that goes on beyond what was read is read so many times farther
+
+
+def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> AffectedAnswers:
+    """Return affected sessions with the whole runs that they are in; other answers as they are.
+
+    Only keys and times are read: around each part by a gap, and farther where a run goes on there. So tuples are found
+    that no table of answers has, such as the tuples of open sessions.
+    """
+    if not isinstance(affected, AffectedSessions) or affected.is_whole:
+        return affected
+    reach_ms, (low, high) = affected.sessions.reach_ms, affected.event_times
+    if affected.rows is None:
+        some = merge_ranges(np.array([low - reach_ms]), np.array([high + reach_ms + 1]))
+        joined = _joined(affected, history.keyed_times(some))
+        first, last = joined.times
+        affected = replace(
+            joined.where((first < high) & (last + affected.sessions.gap_ms > low)), frontier=affected.frontier
+        )
+    whole, rest, margin_ms = affected.where(np.zeros(len(affected), bool)), affected, reach_ms
+    while len(rest):
+        first, last = rest.times
+        order = np.argsort(first, kind="stable")
+        ranges = merge_ranges(first[order] - margin_ms, np.maximum.accumulate(last[order]) + margin_ms + 1)
+        runs = _joined(rest, history.keyed_times(ranges, rest.keys))
+        run, part = runs.touched_by(rest.table, first)
+        least, most = np.full((2, len(runs)), [[AFTER_ALL], [BEFORE_ALL]])
+        np.minimum.at(least, run, first[part] - margin_ms + reach_ms)
+        np.maximum.at(most, run, last[part] + margin_ms - reach_ms)
+        first, last = runs.times
+        is_wanted, ends_there = most > BEFORE_ALL, (first >= least) & (last <= most)
+        whole |= runs.where(is_wanted & ends_there)
+        rest, margin_ms = runs.where(is_wanted & ~ends_there), margin_ms * _WIDENED
+    return replace(whole, is_whole=True)
+
+
+def _joined(affected: AffectedSessions, times: pa.Table) -> AffectedSessions:
+    """Join parts of runs with the tuples of the same keys."""
+    time = times.column("event_time").to_numpy()
+    parts = AffectedSessions.of_times(affected.sessions, times.column("key"), time)
+    return parts if affected.rows is None else affected | parts
+
+
+@dataclass(frozen=True)
+class Revised:
+    """The rows of `corrections` for some answers, and all versions that these had before."""
+
+    rows: pa.Table
+    versions: pa.Table
+    kind: WindowedKind
+
+    def changed(self, interval: str, is_recorded: bool) -> int:
+        """Count the answers that these versions add or change; retractions are not counted.
+
+        A run of the same interval has changed some of them already. If it died before the ledger recorded it, they
+        count now.
+        """
+        versions = self.versions if is_recorded else of_others(self.versions, interval)
+        model = self.kind.answers
+        return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, versions)
+
+    @property
+    def taken_back(self) -> int:
+        """The number of answers among those given before that these versions retract."""
+        identity = self.kind.answers.identity
+        retracted = identity.first_rows(select(self.rows, self.rows[RETRACTED].to_numpy()))
+        return int((identity.find(retracted, without_retracted(self.versions)) >= 0).sum())
+
+
+def revise(
+    history: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str
+) -> Revised:
+    """Return the next versions of the affected answers, as of the cut-off of `history`."""
+    kind, ranges = history.pipeline.kind, affected.ranges()
+    low, high = ranges
+    horizons = low - 1, high  # of every tuple in [low, high)
+    is_of_sessions = isinstance(affected, AffectedSessions)
+    versions = answers.versions(Overlapping(ranges) if is_of_sessions else horizons, withheld=True)
+    late = answers.late(ranges)
+    readers = history.pipeline.readers
+    repeats_lookups = any(reader.records is not None for reader in readers)
+    replaces = repeats_lookups or any(reader.takes_newest for reader in readers)  # a late version is more than added
+    amend = kind.amend if isinstance(kind, IncrementallyCorrectable) and not replaces else None
+    of_kind = history, kind.answer, versions, late, affected, before, interval, amend
+    rows = kind.answers.revise(Revision(*of_kind, repeats_lookups))
+    as_of = pa.repeat(pa.scalar(before, pa.int64()), rows.num_rows)
+    rows = rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))
+    return Revised(rows, versions, windowed(kind))

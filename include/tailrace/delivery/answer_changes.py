@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.delivery.changed_files import changed_files
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.object_path import Location
 from tailrace.sources.object_files import open_location
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_files import read_commit
+from tailrace.storage.table_files import read_commit, resolve_file
 from tailrace.tables.every import in_ms
 
 Position = dict[str, int]
@@ -106,7 +107,7 @@ class AnswerChanges:
             since = -1
         elif before != self._id(name) or since is None or since > until or self._is_other(name, since):
             return None
-        return changed_files(self.tables.layout.table(name), since, until)
+        return _changed_files(self.tables.layout.table(name), since, until)
 
     def _is_other(self, name: str, version: int) -> bool:
         """Test whether a version's commit has changed since it was read; False if a digest is unknown."""
@@ -126,3 +127,31 @@ class AnswerChanges:
 def _number(content: bytes) -> int:
     """Return a number for some bytes: 56 bits of their digest, and never 0."""
     return int.from_bytes(sha256(content).digest()[:7]) + 1
+
+
+def _changed_files(table: Location, since: int, until: int) -> list[Location] | None:
+    """List the files that were added or removed after version `since`, up to version `until`, with their rows.
+
+    Files that a compaction merely wrote again are left out.
+
+    Returns
+    -------
+    list of Location, or None
+        None when the log does not reach back to `since`.
+    """
+    files: dict[str, Location] = {}
+    for version in range(since + 1, until + 1):
+        try:
+            content = read_commit(table / "_delta_log" / f"{version:020d}.json")
+        except FileNotFoundError:
+            return None
+        files |= {uri: resolve_file(uri, table) for uri in _changed(content)}
+    return list(files.values())
+
+
+def _changed(commit: bytes) -> Iterator[str]:
+    for line in commit.splitlines():
+        action: dict[str, Any] = json.loads(line)
+        change = action.get("add") or action.get("remove") or {}
+        if change.get("dataChange", False):
+            yield change["path"]

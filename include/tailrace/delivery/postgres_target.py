@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailrace.delivery.postgres_rights import may_comment, require_rights
 from tailrace.delivery.postgres_schema import UNIQUE, AnswerColumns, TableKey
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.sources.postgres_server import quoted, takes_lock
@@ -83,7 +82,7 @@ class PostgresTarget:
             fault = f"a null may be a key, and the keys of PostgreSQL {version // 10_000} take no null as a value"
             raise refuse(where, fault, "PostgreSQL 15 or later; or null_key: quarantine, beside the key of the stream")
         target = PostgresTarget(declared, columns, owner, cursor, *fetched)
-        require_rights(cursor, where, target.schema, [target.table, target._positions])
+        _require_rights(cursor, where, target.schema, [target.table, target._positions])
         return target
 
     @property
@@ -237,3 +236,51 @@ class PostgresTarget:
 def _text(value: str) -> str:
     """Return a text as a literal, with the standard's strings or without."""
     return " E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+_OF_TABLE = ["SELECT", "INSERT", "UPDATE", "DELETE"]
+
+
+def _require_rights(cursor: Cursor, where: str, schema: str, tables: Sequence[str]) -> None:
+    """Refuse a login that may not write the tables that are there, or make those that are not.
+
+    Parameters
+    ----------
+    tables : sequence of str
+        The tables as statements name them.
+
+    Raises
+    ------
+    Refused
+    """
+    if not _one(cursor, "SELECT has_schema_privilege(%s, 'USAGE')", schema):
+        raise refuse(where, f"the login may not use schema {schema}", _grant("USAGE", f"SCHEMA {quoted(schema)}"))
+    if not _one(cursor, "SELECT has_database_privilege(current_database(), 'TEMP')"):
+        database = str(_one(cursor, "SELECT current_database()"))
+        fault = f"the login may make no temporary tables in database {database}"
+        raise refuse(where, fault, _grant("TEMP", f"DATABASE {quoted(database)}"))
+    for table in tables:
+        if _one(cursor, "SELECT to_regclass(%s) IS NOT NULL", table):
+            held = "SELECT array_agg(r) FROM unnest(%s) r WHERE NOT has_table_privilege(%s::regclass, r)"
+            if missing := _one(cursor, held, _OF_TABLE, table):
+                rights = ", ".join(missing)
+                raise refuse(where, f"the login has no right to {rights} on {table}", _grant(rights, table))
+        elif not _one(cursor, "SELECT has_schema_privilege(%s, 'CREATE')", schema):
+            fault = f"there is no table {table}, and the login may make none in schema {schema}"
+            raise refuse(where, fault, _grant("CREATE", f"SCHEMA {quoted(schema)}"))
+
+
+def may_comment(cursor: Cursor, table: str) -> bool:
+    """Return whether the login may set a table's comment: it is its owner, or has the owner's role."""
+    return bool(_one(cursor, "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = %s::regclass", table))
+
+
+def _grant(rights: str, what: str) -> str:
+    return f"GRANT {rights} ON {what} TO its login;"
+
+
+def _one(cursor: Cursor, statement: str, *arguments: object) -> Any:
+    cursor.execute(statement, arguments or None)
+    row = cursor.fetchone()
+    assert row is not None
+    return row[0]

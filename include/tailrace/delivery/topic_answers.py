@@ -8,19 +8,22 @@ generation of its own: it counts though the warehouse has older versions than be
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from tailrace.answers.versions import without_retracted
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_parts import answer_parts
 from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.delivery.delivered import note_delivered, open_answers
-from tailrace.delivery.earlier_keys import earlier_keys
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
 from tailrace.delivery.topic_position import TopicPosition, declared_topic
@@ -39,6 +42,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.status import wall_ms
+from tailrace.storage.switch import tables_aside
 from tailrace.storage.tables import Tables
 from tailrace.tables.every import in_ms
 
@@ -246,3 +250,47 @@ def _created(tables: OpenedTables) -> int:
 
 def _nothing(name: str) -> None:
     """Return None, as no earlier position is known."""
+
+
+_ROW_KEYS = ("key", "left_id", "right_id", "window_start", "window_end", "rank")
+
+
+def row_keys(columns: Collection[str], structure: Mapping[str, Any]) -> list[str]:
+    """Return the columns that identify a row of answers, in the order of each kind.
+
+    A window's end says where it starts; a session's does not.
+
+    Parameters
+    ----------
+    columns : collection of str
+        The columns of the answers.
+    structure : mapping
+        `Query.structure()`, of a checkpoint's manifest.
+    """
+    has_sessions = structure.get("window.session") is not None
+    return [name for name in _ROW_KEYS if name in columns and (name != "window_start" or has_sessions)]
+
+
+def earlier_keys(layout: Layout, since: int) -> Iterator[pa.Table]:
+    """Yield the keys of answers in the tables that rebuilds have kept aside, each once in a table; times in ms.
+
+    Parameters
+    ----------
+    since : int
+        The generation of the earliest tables that are read.
+    """
+    for directory in tables_aside(layout):
+        results = directory / "results"
+        if not (results / "_delta_log").is_dir() or (DeltaTable(results).metadata().created_time or 0) < since:
+            continue
+        manifest = Layout(directory).read_manifest()
+        structure = {} if manifest is None else manifest.structure
+        for path in (results, directory / "corrections"):
+            if (path / "_delta_log").is_dir():
+                yield _keys(path, structure)
+
+
+def _keys(path: Path, structure: Mapping[str, Any]) -> pa.Table:
+    dataset = DeltaTable(path).to_pyarrow_dataset()
+    names = row_keys(dataset.schema.names, structure)
+    return in_ms(dataset.to_table(columns=names)).group_by(names).aggregate([])

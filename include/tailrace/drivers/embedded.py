@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,7 +19,6 @@ from filelock import FileLock
 
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.drivers.embedded_configuration import CONFIGURATION, Access
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused, refuse
@@ -247,3 +247,39 @@ class EmbeddedHost:
 def private(path: str, flags: int) -> int:
     """Open a file, for use as the opener of `open`; only this user can read and write a file that it creates."""
     return os.open(path, flags, 0o600)
+
+
+CONFIGURATION = """\
+[supervisord]
+nodaemon=true
+silent=true
+logfile=supervisord.log
+logfile_maxbytes=20MB
+logfile_backups=3
+pidfile=supervisord.pid
+childlogdir=.
+
+[inet_http_server]
+port=127.0.0.1:{port}
+username={user}
+password={password}
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+
+[rpcinterface:tailrace]
+supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface
+
+[include]
+files=programs/*.conf
+"""
+
+
+@dataclass(frozen=True)
+class Access:
+    """The address and credentials of a supervisord, for a connection; its repr hides the password."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)

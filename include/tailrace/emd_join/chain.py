@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,15 +11,16 @@ import numpy as np
 
 from tailrace.emd_join import ordered_flow
 from tailrace.emd_join.candidates import Candidates
+from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.exact import Solved, solve
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
-from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import Found, HistogramColumns, Ints, Rows, Values, margin_of
+from tailrace.emd_join.search import Found, HistogramColumns, Ints, Reals, Rows, Values, margin_of
 from tailrace.emd_join.tour import tour_of_bins, tour_of_keys
+from tailrace.emd_join.triangle import DistanceBounds
 
 ORDER = ("range", "triangle", "feasible", "flow", "independent")
 """The filters in the order in which a query's candidates first meet them."""
@@ -140,3 +142,48 @@ class ChainSearch:
     @cached_property
     def _tour(self) -> Ints:
         return tour_of_bins(self.costs)
+
+
+_RECENT = 16
+"""The number of newest dual solutions that filter candidates."""
+
+
+@dataclass(eq=False)
+class Locality:
+    """The newest dual solutions, and the bounds of the previous query's distances.
+
+    Attributes
+    ----------
+    query : ndarray, shape (n,), or None
+        The previous query.
+    """
+
+    size: int
+    query: Rows | None = None
+    _duals: deque[Reals] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _bounds: DistanceBounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bounds = DistanceBounds(np.zeros(self.size), np.full(self.size, np.inf))
+
+    def add(self, dual: DualSolution) -> None:
+        """Store a dual solution, and drop the oldest one."""
+        self._duals.append(dual.phi)
+
+    def feasible_bound(self, query: Rows, rows: Rows) -> Reals:
+        """Return the greatest lower bound that the dual solutions give for the distances to histograms, shape (m,)."""
+        if not self._duals:
+            return np.zeros(len(rows))
+        phi = np.stack(self._duals, axis=1)
+        return np.asarray(np.abs(rows @ phi - query @ phi).max(axis=1))
+
+    def known(self, rows: Ints) -> DistanceBounds:
+        """Return the bounds of the previous query's distances to some targets; 0 and infinity where unknown."""
+        return DistanceBounds(self._bounds.lower[rows], self._bounds.upper[rows])
+
+    def succeed(self, query: Rows, rows: Ints, bounds: DistanceBounds) -> None:
+        """Replace the previous query by a query, with the bounds of its distances to some targets."""
+        self._bounds.lower[self._rows], self._bounds.upper[self._rows] = 0.0, np.inf
+        self._bounds.lower[rows], self._bounds.upper[rows] = bounds
+        self.query, self._rows = query, rows

@@ -9,16 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
-from tailrace.emd_join.histograms import HistogramCheck, shares
 from tailrace.emd_join.methods import LOADS, SpreadingMethod
 from tailrace.emd_join.search import Found, HistogramColumns, HistogramSearch
 from tailrace.emd_join.search_cost import FILTER, SOLVE
 from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.column_use import of_side
 from tailrace.kind.explanation import KindExplanation
-from tailrace.kind.inputs import Input
+from tailrace.kind.inputs import Input, Reject
 from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
@@ -150,3 +151,50 @@ class EmdJoin(JoinedPairs):
         measured = exact[some].astype(float), tuples, cost[some, FILTER], cost[some, SOLVE]
         sums = (np.bincount(index, weights, len(span)).astype(np.float64) for weights in measured)
         return {"span": span.astype(np.float64), **dict(zip(LOADS, sums, strict=True))}
+
+
+Histograms = NDArray[np.float64]
+"""The shares of the n bins of m histograms, shape (m, n): not negative, of sum 1."""
+
+
+@dataclass(frozen=True)
+class HistogramCheck:
+    """The check of a stream's histograms (`kind.inputs.RowCheck`); invalid ones are quarantined.
+
+    Attributes
+    ----------
+    name : str
+        The column, by its name in the tuple.
+    bins : int
+        The number of bins that each must have.
+    """
+
+    name: str
+    bins: int
+
+    def __call__(self, values: Mapping[str, pa.Array]) -> Iterator[Reject]:
+        lists = values[self.name]
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+        count = len(lists)
+        yield lengths != self.bins, f"the histogram has not {self.bins} bins"
+        flat = pc.list_flatten(lists)
+        parent = np.repeat(np.arange(count), lengths)
+        mass = np.asarray(flat.fill_null(np.nan), np.float64)
+        yield _any(parent, ~np.isfinite(mass), count), "a bin of the histogram is null, NaN or infinite"
+        yield _any(parent, mass < 0, count), "a bin of the histogram is negative"
+        sums = np.bincount(parent, np.where(np.isfinite(mass), mass, 0.0), count)
+        yield sums <= 0, "the histogram has no mass"
+        yield ~np.isfinite(sums), "the mass of the histogram is more than doubles can add up"
+
+
+def shares(lists: pa.Array, bins: int) -> Histograms:
+    """Return the share of each bin: masses divided by their sum; shape (m, bins)."""
+    mass = np.asarray(pc.list_flatten(lists), np.float64).reshape(-1, bins)
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _any(parent: NDArray[np.int64], is_bad: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    """Test which of `count` lists have a bad element."""
+    has_any = np.zeros(count, bool)
+    has_any[parent[is_bad]] = True
+    return has_any

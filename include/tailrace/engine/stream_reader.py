@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from tailrace.disorder import ticks
 from tailrace.engine.derived_columns import bound, with_derived
 from tailrace.engine.lookup_types import with_lookup_types
-from tailrace.engine.quarantined_rows import quarantined_rows
 from tailrace.engine.stream_records import StreamRecords, types_seen
 from tailrace.expressions.projection import Projection
 from tailrace.ground.answer_columns import RETRACTED
@@ -25,13 +24,13 @@ from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.carried_columns import carried_type, score_type
-from tailrace.sources.check import check
+from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.kafka_topic import ID
 from tailrace.sources.lookups import NO_VERSIONS, Versions
-from tailrace.sources.segments import Segment, Types
+from tailrace.sources.segments import RawSegment, Segment, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
@@ -132,7 +131,7 @@ class StreamReader:
             tuples = tuples.append_column(name, of_all if is_tuple is None else of_all.filter(is_tuple))
             records = None if records is None else records.append_column(name, of_all)
         is_stamped = self.columns.arrival_time is None
-        quarantine = quarantined_rows(self.name, self.format, segment, raw, checked, is_stamped)
+        quarantine = _quarantined_rows(self.name, self.format, segment, raw, checked, is_stamped)
         counted = self.columns.counted_events(event, arrival)
         of_ticks = ticks.summarise(tick, end, event, counted)
         counts = checked.filtered, checked.unmatched
@@ -238,3 +237,29 @@ def _zones(columns: SourceMapping, types: Types) -> dict[str, bool]:
     """Return whether the texts of each time column state their zone, as far as the first record has shown it."""
     names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
     return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}
+
+
+def _quarantined_rows(
+    stream: str, reader: SegmentReader, segment: Segment, raw: RawSegment, checked: Checked, is_stamped: bool
+) -> pa.RecordBatch:
+    """Return the rejects: the place of each, when it came, why it was rejected, and the record as it came.
+
+    `is_stamped`: records bring no arrival time, and get the one of their planning.
+    """
+    rejected = raw.row[checked.rejected].tolist()
+    texts = reader.records(segment, rejected) if rejected else []
+    rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
+    for fault in raw.malformed:
+        stamp_ms = segment.ingested_ms if is_stamped else None
+        arrival_ms = stamp_ms if fault.arrival_ms is None else fault.arrival_ms
+        rejects.append((fault.row, arrival_ms, fault.reason, fault.record))
+    rejects.sort(key=lambda reject: reject[0])
+    return pa.RecordBatch.from_pydict(
+        {
+            "stream": pa.array([stream] * len(rejects), pa.string()),
+            "position": pa.array([f"{segment.path}#{segment.first_row + r[0]}" for r in rejects], pa.string()),
+            "arrival_time": pa.array([r[1] for r in rejects], pa.int64()),
+            "reason": pa.array([r[2] for r in rejects], pa.string()),
+            "record": pa.array([r[3] for r in rejects], pa.string()),
+        }
+    )

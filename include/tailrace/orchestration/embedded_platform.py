@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import tailrace
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.drivers.launch import forget_restarts
 from tailrace.drivers.programs import home_of
-from tailrace.orchestration.airflow_files import airflow_files
+from tailrace.ground.errors import refuse
 from tailrace.orchestration.embedded_airflow import START_S, EmbeddedAirflow
 from tailrace.orchestration.platform_environment import environment_variables, write_environment
 from tailrace.storage.warehouses import location_of
@@ -107,3 +109,33 @@ class EmbeddedPlatform:
         for program in (self.driver_host.directory / "programs").glob("*.conf") if self._keeps_drivers else ():
             if home := home_of(program.read_text(encoding="utf-8")):
                 forget_restarts(location_of(home))  # to be stopped and started with the platform is no crash
+
+
+FOLDERS = ("dags", "plugins", "spark_apps")
+"""The folders, which lie beside each other."""
+
+_DAG_FILE = "share/tailrace/dags/streams.py"  # where a wheel puts one of them, below the environment
+
+
+def airflow_files() -> Path:
+    """Return the directory of these folders: the checkout, or where the wheel was installed.
+
+    Raises
+    ------
+    Refused
+        When neither has them.
+    """
+    checkout = Path(tailrace.__file__).resolve().parents[2]
+    for directory in (checkout, *_of_wheel()):
+        if all((directory / name).is_dir() for name in FOLDERS):
+            return directory
+    remedy = "the wheel, installed by pip or uv, or a checkout of tailrace's repository"
+    raise refuse(f"tailrace in {checkout}", f"it has no {' and no '.join(FOLDERS)} for Airflow to load", remedy)
+
+
+def _of_wheel() -> Iterator[Path]:
+    """Yield the directory in which the wheel has put them, by its list of files."""
+    for distribution in metadata.distributions(name="tailrace"):
+        for file in distribution.files or ():
+            if str(file).endswith(_DAG_FILE):
+                yield Path(str(file.locate())).resolve().parents[1]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from typing import Any
 
-from airflow.sdk import Connection, Context
+import httpx
+from airflow.sdk import BaseHook, Connection, Context
 from airflow.sdk.bases.notifier import BaseNotifier
 
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.orchestration import settings
-from tailrace.orchestration.http_notifier import MARK, HttpNotifier, url_of
 from tailrace.query.alerts import Alerts
 
 TYPES = ("http", "smtp")
@@ -75,8 +76,71 @@ def _check(connection: Connection) -> None:
         fault = "it is not meant for alerts: any query file could name it, and its host get its password"
         raise refuse(where, fault, f'"{MARK}": true in its extra, if alerts may use it')
     if connection.conn_type == "http":
-        url_of(connection)
+        _url_of(connection)
     elif not connection.extra_dejson.get("to"):
         raise refuse(where, "it does not say to whom mail goes", '"to" in its extra: {"to": "ops@example.org"}')
     elif not connection.extra_dejson.get("from_email"):
         raise refuse(where, "it does not say from whom mail comes", '"from_email" in its extra, beside "to"')
+
+
+MARK = "tailrace_notify"
+"""The field of a connection's extra that allows alerts to use it; otherwise a query file could have any host called."""
+
+_TIMEOUT_S = 10.0
+
+
+class HttpNotifier(BaseNotifier):
+    """Posts a JSON object to the URL of a connection of type `http`.
+
+    The connection's extra may have `endpoint`, the path of the URL, which may be secret; all other text fields except
+    `MARK` are headers, as in the HTTP provider. Login and password are sent by basic authentication.
+
+    Parameters
+    ----------
+    conn_id : str
+        Id of the connection.
+    body : dict
+        The object.
+    """
+
+    def __init__(self, conn_id: str, body: Mapping[str, Any], context: Context | None = None) -> None:
+        super().__init__(context)
+        self.conn_id, self.body = conn_id, dict(body)
+
+    def notify(self, context: Context) -> None:
+        """Post once.
+
+        Raises
+        ------
+        Refused
+            When the connection has no host.
+        ConnectionError
+            When there is no answer, or not a successful one; the message omits the URL, which may be secret.
+        """
+        connection = BaseHook.get_connection(self.conn_id)
+        extra = connection.extra_dejson
+        headers = {key: extra[key] for key in extra.keys() - {"endpoint", MARK} if isinstance(extra[key], str)}
+        login = (connection.login, connection.password or "") if connection.login else None
+        try:
+            url = _url_of(connection)
+            answer = httpx.post(url, json=self.body, headers=headers, auth=login, timeout=_TIMEOUT_S)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:  # not chained: it may quote the URL
+            raise ConnectionError(f"connection {self.conn_id}: no answer: {type(error).__name__}") from None
+        if not answer.is_success:
+            raise ConnectionError(f"connection {self.conn_id}: it answers {answer.status_code}")
+
+
+def _url_of(connection: Connection) -> str:
+    """Return the URL of a connection of type `http`.
+
+    Raises
+    ------
+    Refused
+        When the connection has no host.
+    """
+    if not connection.host:
+        raise refuse(f"connection {connection.conn_id}", "it has no host", "--conn-host hooks.example.org")
+    scheme, _, rest = connection.host.rpartition("://")
+    port = f":{connection.port}" if connection.port else ""
+    path = str(connection.extra_dejson.get("endpoint") or "").lstrip("/")
+    return f"{scheme or connection.schema or 'http'}://{rest.rstrip('/')}{port}/{path}"

@@ -11,25 +11,25 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import LivenessVerdict
-from tailrace.ground.errors import Refused
+from tailrace.ground.errors import Refused, Unfit
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.edits import in_words
 from tailrace.orchestration.event_extra import add_to_events
-from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.lineage_mixin import LineageMixin
 from tailrace.orchestration.links import DriverLogLink, StreamLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.source_check import check_sources
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
 from tailrace.orchestration.writable import require_writable
+from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
 DEPLOYED = "deployed"  # XCom key of deploy: the deployment that it found or created
@@ -239,3 +239,45 @@ class SuperviseOperator(LineageMixin, StreamOperator):
             left = f"the driver hangs, {verdict.detail}, and pid {verdict.pid} is left as it is: no other can follow it"
             advice = "once that is mended, clear supervise: it is replaced then"
             raise AirflowFailException(f"{left}\n{refused}\n{advice}") from None
+
+
+def check_sources(query: Query, file: Path, log: Any) -> None:
+    """Refuse sources whose columns or types don't fit; log a source that can't be read, as the driver may reach it.
+
+    A refusal names the query file's line with the column.
+
+    Raises
+    ------
+    Unfit
+    """
+    from tailrace.query.loading import located  # noqa: PLC0415
+    from tailrace.stream.source_sample import sample_sources  # noqa: PLC0415 (DAG files import this)
+
+    try:
+        with located(file):
+            sample_sources(query)
+    except Unfit:
+        raise
+    except Exception as error:
+        log.warning("the sources can't be looked at from here: %s", error)
+
+
+def explain(verdict: LivenessVerdict, host: DriverHost, layout: Layout) -> str:
+    """Describe what happened to a driver, and what to do."""
+    name = layout.home.name
+    if verdict.kind == "unreachable":
+        return (
+            f"the driver host: {verdict.detail}. The stream of {name} was left as it is, nobody watches it now. Start "
+            "the driver host, or mend the connection tailrace_driver_host; then clear this task"
+        )
+    lines = f"\nIts last lines:\n{driver_lifecycle.last_lines(host, layout)}"
+    if verdict.kind == "gone":
+        return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
+    if verdict.kind == "hung":
+        return f"the driver of {name} hangs again and again: {verdict.detail}; it is stopped now{lines}"
+    status = Status.read(layout)
+    if status is None or status.problem is None:
+        fault = f"the driver of {name} has given up: {verdict.detail}"
+        return f"{fault}. Mend what its last lines say; clear this task{lines}"
+    end = f"The driver host says: {verdict.detail}. Mend that; clear this task"
+    return f"the driver of {name} has given up: {status.problem}\n{end}{lines}"

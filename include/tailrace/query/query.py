@@ -11,22 +11,54 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.duration import ms
 from tailrace.ground.facts import TABLE, Subject
-from tailrace.ground.fields import Name, Section, Tasks, field_error
+from tailrace.ground.fields import Name, PositiveDuration, Section, Tasks, field_error
 from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
 from tailrace.query.answers_section import AnswersSection
 from tailrace.query.calibration_section import CalibrationSection
-from tailrace.query.correction_section import Correction
+from tailrace.query.cron import Cron
 from tailrace.query.disorder_section import Disorder
-from tailrace.query.elasticity_section import ElasticitySection
-from tailrace.query.later_versions import refuse_later_versions
 from tailrace.query.policy_pairing import check_policy
 from tailrace.query.sections import StreamSection
 from tailrace.query.structure import structure_of
+from tailrace.sources.answers_source import AnswersSource
 
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
+
+
+class Correction(Section):
+    """Schedule and trigger of the correction of late tuples."""
+
+    schedule: Cron = Field(
+        default="@daily",
+        description="cron expression in UTC; each run corrects the late tuples that arrived in its interval: 0 0 * * *",
+    )
+    gap: PositiveDuration | None = Field(
+        default=None,
+        description="a correction starts at once when uncorrected late tuples span more event time than this: 5 s",
+    )
+
+
+class ElasticitySection(Section):
+    """The greatest number of tasks of a live stream; `parallelism` is the least one."""
+
+    most: Tasks = Field(description="largest number of tasks under load, more than parallelism and at most 64: 8")
+
+    def require_more_than(self, parallelism: int) -> None:
+        """Refuse a greatest number that leaves nothing to raise; 0 tasks are those of a join with a table.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not parallelism:
+            raise field_error("a join with a table has no tasks: its readers answer", "no elasticity", "elasticity")
+        if self.most <= parallelism:
+            fault = f"{self.most} is no more than parallelism, which is {parallelism}"
+            raise field_error(fault, "a greater number; or no section elasticity", "elasticity.most")
+
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
@@ -115,7 +147,7 @@ class Query(Section):
     @model_validator(mode="after")
     def _validate_later_versions(self) -> Self:
         if not self.follows_versions:
-            refuse_later_versions(self.kind, self.streams)
+            _refuse_later_versions(self.kind, self.streams)
         return self
 
     @model_validator(mode="after")
@@ -261,3 +293,21 @@ class Query(Section):
     def structure(self) -> dict[str, Any]:
         """Return the part of the declaration that a checkpoint is bound to, see `structure_of`."""
         return structure_of(self)
+
+
+def _refuse_later_versions(kind: str, streams: Mapping[str, StreamSection]) -> None:
+    """Refuse answers of another query, and lookups that corrections repeat in a newer version of their table.
+
+    Raises
+    ------
+    PydanticCustomError
+    """
+    for name, stream in streams.items():
+        if isinstance(stream.source, AnswersSource):
+            fault = f"a query of kind {kind} can't follow the later versions of another query's answers"
+            raise field_error(fault, "a source of another format; or kind aggregate or topk", f"streams.{name}.source")
+        for lookup, section in stream.lookup.items():
+            if section.corrections == "newest":
+                fault = f"corrections of kind {kind} can't follow a newer version of a table"
+                remedy = "seen; or kind aggregate or topk"
+                raise field_error(fault, remedy, f"streams.{name}.lookup.{lookup}.corrections")

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.json_nested import merged_types, nested_type
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
-from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
+from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT, data_type
 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
@@ -169,3 +168,43 @@ def _with_value(dtype: str | None, value: Any) -> str | None:
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:
     """Test whether a value has one of the types; a Python boolean does not count as an integer here."""
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))
+
+
+_SCALARS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def nested_type(value: Any) -> pa.DataType | None:
+    """Return the type that a value shows; None for null, for empty values, and for fields with impossible names."""
+    if isinstance(value, dict):
+        fields = {name: dtype for name, each in value.items() if (dtype := nested_type(each)) is not None}
+        return _struct(fields)
+    if isinstance(value, list):
+        merged = None
+        for each in value:
+            merged = merged_types(merged, nested_type(each))
+        return None if merged is None else pa.list_(merged)
+    return _SCALARS.get(type(value))
+
+
+def merged_types(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
+    """Return the common type of two types: all their fields, numbers as doubles; where they clash, the first one."""
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        types = {field.name: field.type for field in one}
+        for field in other:
+            types[field.name] = merged_types(types.get(field.name), field.type)
+        return _struct(types)
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(merged_types(one.value_type, other.value_type))
+    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else one
+
+
+def _struct(fields: dict[str, pa.DataType]) -> pa.DataType | None:
+    """Return a struct of the fields with possible names; of names that differ only in case, the first."""
+    held: dict[str, tuple[str, pa.DataType]] = {}
+    for name, dtype in fields.items():
+        field = pa.struct([(name, dtype)])
+        if name and data_type(str(field)) == field:
+            held.setdefault(name.lower(), (name, dtype))
+    return pa.struct(list(held.values())) if held else None

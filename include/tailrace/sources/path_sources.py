@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -26,9 +29,8 @@ from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.file_format import Format, SegmentReader
 from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types, no_types, settled_types
-from tailrace.sources.reading_progress import by_path
+from tailrace.sources.reading_progress import by_path, remaining
 from tailrace.sources.record_place import place_of
-from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
 from tailrace.sources.source_directory import open_directory
 
@@ -237,3 +239,45 @@ class DeltaSource(PathSource):
 
     def _files(self, opening: Opening) -> list[SourceFile]:
         return opening.tables.files(self.location)
+
+
+class ReplayFeed:
+    """Replays a complete log, at a rate in rows per second.
+
+    The first call of `fresh` only polls the log, and returns nothing; the clock starts with the second, when there is a
+    reader.
+    """
+
+    version, identity, problem = 0, "", None
+
+    def __init__(self, log: Feed, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Create the feed; `rate` is in rows per second, `clock` in seconds."""
+        self._log, self._rate, self._clock = log, rate, clock
+        self._start_s: float | None = None
+        self._has_polled, self._row_count = False, 0
+        self._queue: deque[Segment] = deque()
+
+    @property
+    def types(self) -> Types:
+        return self._log.types
+
+    @property
+    def holds_back(self) -> bool:
+        return bool(self._queue) or self._log.holds_back
+
+    def fresh(self) -> list[Segment]:
+        self._queue += self._log.fresh()
+        if not self._has_polled:
+            self._has_polled = True
+            return []
+        self._start_s = self._clock() if self._start_s is None else self._start_s
+        quota = int((self._clock() - self._start_s) * self._rate) - self._row_count
+        segments: list[Segment] = []
+        while quota > 0 and self._queue:
+            segment = self._queue.popleft()
+            head = replace(segment, rows=min(segment.rows, quota))
+            self._queue.extendleft(remaining([segment], head.first_row + head.rows))
+            segments.append(head)
+            quota -= head.rows
+            self._row_count += head.rows
+        return segments

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from tailrace.correction import correct as correction
 from tailrace.correction.bucketed_scan import BucketedScan
@@ -10,8 +16,8 @@ from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
+from tailrace.spark.executor import ROWS
 from tailrace.spark.session import session
-from tailrace.spark.shuffle import SparkShuffle
 from tailrace.storage.warehouses import Warehouse, connections_of, location_of
 
 
@@ -30,3 +36,26 @@ def correct(
             return BucketedScan(SparkShuffle(sessions.enter_context(opened)))
 
         return correction.correct(query, warehouse, correction_range, scan)
+
+
+@dataclass(frozen=True)
+class SparkShuffle:
+    """Runs the steps of a scan with a Spark session, see `correction.bucketed_scan.Shuffle`."""
+
+    spark: SparkSession
+
+    def run(
+        self, pieces: Sequence[Any], read: Callable[[Any], pa.Table], *steps: Callable[[pa.Table], pa.Table]
+    ) -> pa.Table:
+        """Read each of the pieces, at least one, and apply each step to each bucket."""
+        parts = min(len(pieces), 4 * self.spark.sparkContext.defaultParallelism)
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column("id").to_pylist():
+                    yield from read(pieces[number]).to_batches()
+
+        rows = self.spark.range(0, len(pieces), numPartitions=parts).mapInArrow(run, ROWS)
+        for step in steps:
+            rows = rows.groupBy("task").applyInArrow(step, ROWS)
+        return rows.toArrow()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tailrace.answers.identity import SIDES
-from tailrace.ground.duration import format_duration, ms
+from tailrace.ground.duration import Duration, format_duration, ms
 from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.kind.column_use import IDENTITY, JOIN, ColumnUse
@@ -16,10 +17,65 @@ from tailrace.kind.pair_condition import check_condition, condition_uses, select
 from tailrace.kind.selection import Selected, check_selection, selected
 from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.partition.routes import RIGHT
-from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import TYPES, Geometries
-from tailrace.spatial_join.interval_section import Interval
 from tailrace.spatial_join.table_section import Table
+
+_METRES = {"m": 1.0, "km": 1000.0}
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
+
+
+def _validate_distance(value: Any) -> Any:
+    if isinstance(value, str) and _LENGTH.fullmatch(value.strip()) and math.isfinite(_limit_of(value)):
+        return value
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # a file may contain numbers as text
+    except (TypeError, ValueError):
+        number = math.nan
+    if 0 <= number < math.inf:
+        return number
+    raise field_error(
+        f"{value!r} is no distance", "a length with its unit, 500 m or 1 km; with crs: planar a bare number"
+    )
+
+
+Distance = Annotated[
+    float | str,
+    BeforeValidator(_validate_distance),
+    WithJsonSchema({"type": ["string", "number"], "minimum": 0, "pattern": rf"^\s*{_LENGTH.pattern}\s*$"}),
+]
+"""A distance as written: a length with its unit, or a bare number."""
+
+
+def _limit_of(distance: float | str) -> float:
+    """Return the distance as a number; a length in metres."""
+    if not isinstance(distance, str):
+        return float(distance)
+    match = _LENGTH.fullmatch(distance.strip())
+    assert match is not None
+    return float(match[1]) * _METRES[match[2]]
+
+
+class Interval(Section):
+    """The interval of right.time − left.time in which a pair lies, both ends included."""
+
+    lower: Duration = Field(description="smallest right.time - left.time of a pair, included: -15 min")
+    upper: Duration = Field(description="largest right.time - left.time of a pair, included: 30 min")
+
+    @model_validator(mode="after")
+    def _validate_bounds(self) -> Self:
+        if self.lower > self.upper:
+            raise field_error("lower is above upper, so no pair lies between them", "a lower end below upper", "lower")
+        return self
+
+    @property
+    def bounds_ms(self) -> tuple[int, int]:
+        return ms(self.lower), ms(self.upper)
+
+    @property
+    def reach_ms(self) -> int:
+        """The longest distance of a pair's event times."""
+        return max(map(abs, self.bounds_ms))
+
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 CELLS = 64
@@ -223,7 +279,7 @@ class SpatialJoinSection(Section):
     @property
     def limit(self) -> float | None:
         """The greatest distance of a pair, in metres or in the coordinates' unit; None without one."""
-        return None if self.distance is None else limit_of(self.distance)
+        return None if self.distance is None else _limit_of(self.distance)
 
     @property
     def bin_ms(self) -> int | None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tailrace.engine.pipeline import Pipeline
+from tailrace.engine.progress import Progress
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers, write_manifest
-from tailrace.storage.replay import Replay
+from tailrace.storage.replay import Replay, merged
 from tailrace.storage.switch import set_aside, switch
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import write_note
-from tailrace.stream.journal_replay import JournalReplay
 from tailrace.stream.restated_journal import new_entries, versions_from_the_start
+from tailrace.stream.run_options import RunOptions
 from tailrace.tables.stream import UPSTREAM
 
 
@@ -137,3 +138,34 @@ def clear(layout: Layout) -> None:
 
 def _new_manifest(layout: Layout) -> Path:
     return on_disk(layout.stream) / "manifest.built.json"
+
+
+@dataclass
+class JournalReplay:
+    """Runs the entries of a journal again, in the batches of a replay."""
+
+    journal: Journal
+    replay: Replay
+    options: RunOptions = RunOptions(live=False, flush=False)  # noqa: RUF009 (frozen)
+    problem: str | None = None
+    wait_s: float = 0.0
+    state: Literal["streaming", "waiting", "quiet"] = "streaming"
+
+    def __post_init__(self) -> None:
+        self._rows = self.rows_left = self.journal[self.batches - 1].position.rows if self.batches else 0
+
+    @property
+    def batches(self) -> int:
+        """The number of entries to run."""
+        return self.replay.entries
+
+    def record(self, entries: int) -> BatchRecord:
+        """Return the batch that follows the first `entries` entries."""
+        return merged([self.journal[number] for number in range(entries, self.replay.end(entries))])
+
+    def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Observe how far the replay has come."""
+        self.rows_left = self._rows - self.journal[metrics[0]["batch"]].position.rows
+
+    def plan_batch(self, progress: Progress | None = None, takes_rows: bool = True) -> None:
+        """Plan nothing."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -16,18 +17,60 @@ from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.ground.facts import TASKS, newest
 from tailrace.ground.interruptions import raise_if_interrupted
 from tailrace.ground.retries import Retries
-from tailrace.storage.journal import BatchRecord
+from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import repair
 from tailrace.stream.delivery import Delivery
 from tailrace.stream.failures import Failure
-from tailrace.stream.planner import Planner
 from tailrace.stream.retrying import POLL_S, retried
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.sink import Sink
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
 from tailrace.tables.every import in_ms
+
+
+class Planner(Protocol):
+    """Protocol of a planner of batches."""
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the batches."""
+
+    @property
+    def options(self) -> RunOptions:
+        """The options of the run."""
+
+    @property
+    def batches(self) -> int:
+        """The number of planned batches."""
+
+    @property
+    def rows_left(self) -> int:
+        """The number of known rows that are still unread."""
+
+    @property
+    def state(self) -> Literal["streaming", "waiting", "quiet"]:
+        """The activity of a stream between batches."""
+
+    @property
+    def wait_s(self) -> float:
+        """The time to wait before the next call of `plan_batch`, after one that has planned nothing."""
+
+    @property
+    def problem(self) -> str | None:
+        """The reasons why nothing more comes for now; None without any."""
+
+    def record(self, entries: int) -> BatchRecord:
+        """Return the batch that follows the journal's first `entries`: an entry, or several merged into one."""
+
+    def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Observe the newest batch by its rows in `metrics`, times in ms."""
+
+    def plan_batch(self, progress: Progress | None = None, takes_rows: bool = True) -> BatchRecord | None:
+        """Write the next entry, with rows if these may be taken; return None when there is nothing to do now."""
+
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 """Callback after each batch: its number, the number of unread rows, and the rows written to each table."""

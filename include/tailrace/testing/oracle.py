@@ -7,9 +7,10 @@ both. It is slow, and obvious: its streams should be small.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -17,11 +18,11 @@ from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.api.warehouse_query import WarehouseQuery
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import refuse
+from tailrace.query.window_section import KeyedWindow
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.sources.column_rules import is_text
 from tailrace.testing.accepted import Tuple, first_tuples
 from tailrace.testing.values import scale_of, value_of
-from tailrace.testing.windows import windows_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -193,3 +194,42 @@ def _rankings(query: TopKQuery, held: Held) -> list[Answer]:
             row = _identity(query, key, start, end) | ranked | selected | {"tuples": len(tuples)}
             answers.append(Answer(row, 0.0))
     return answers
+
+
+_BEGINS: dict[int, Callable[[date], bool]] = {
+    1: lambda day: True,
+    7: lambda day: day.weekday() == 0,
+    30: lambda day: day.day == 1,
+    91: lambda day: day.day == 1 and day.month % 3 == 1,
+    365: lambda day: day.day == 1 and day.month == 1,
+}
+"""Whether a date is the first of a window, by the whole days of the window's mean length."""
+
+
+def windows_of(event_time: int, window: KeyedWindow) -> list[tuple[int, int]]:
+    """Return the windows [start, end) that hold an event time, in ms."""
+    offset = window.offset or timedelta(0)
+    if window.timezone is not None:
+        return [_of_calendar(event_time, window, ZoneInfo(window.timezone), offset)]
+    windows, offset_ms = [], offset // timedelta(milliseconds=1)
+    start = (event_time - offset_ms) // window.slide_ms * window.slide_ms + offset_ms
+    while start + window.size_ms > event_time:
+        windows.append((start, start + window.size_ms))
+        start -= window.slide_ms
+    return windows
+
+
+def _of_calendar(event_time: int, window: KeyedWindow, zone: ZoneInfo, offset: timedelta) -> tuple[int, int]:
+    """Return the day, the week from Monday, the month, quarter or year of a zone's clocks that holds an event time."""
+    shown = datetime.fromtimestamp(event_time // 1000, zone).date()
+    reach = 2 * window.size.days + 10
+    dates = [shown + timedelta(days=days) for days in range(-reach, reach + 1)]
+    starts = [_instant(each, zone, offset) for each in dates if _BEGINS[window.size.days](each)]
+    start = max(each for each in starts if each <= event_time)
+    return start, min(each for each in starts if each > start)
+
+
+def _instant(day: date, zone: ZoneInfo, offset: timedelta) -> int:
+    """Return the first instant at which clocks show the start of a date, moved by an offset, or a later time."""
+    wall = datetime(day.year, day.month, day.day) + offset
+    return int(wall.replace(tzinfo=zone).timestamp()) * 1000

@@ -13,7 +13,7 @@ from kit.runs.kill_points import SETTINGS
 from kit.runs.live_stream import live
 from kit.runs.warehouse import make_query, make_stream, rows_of, silences_of, write_files
 from tailrace.engine.task_change import tasks_after
-from tailrace.query.elasticity_section import ElasticitySection
+from tailrace.query.query import ElasticitySection
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status

@@ -14,10 +14,10 @@ from kit.runs.harness import NAMES
 from tailrace.answers.identity import SIDES
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.correction.correct import revise
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.correction.versions import revise
 from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader

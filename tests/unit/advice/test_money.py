@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tailrace.advice.money import money_scale
+from tailrace.advice.column_profile import money_scale
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
 from tailrace.calibration.two_scales.blocks import block_length, error_of_mean, exceeds, means, t_quantile
-from tailrace.calibration.two_scales.contemporaries import cumulative_hazards
+from tailrace.calibration.two_scales.estimator import cumulative_hazards
 from tailrace.calibration.two_scales.expected_loss import Ages, losses, shortest_wait
 from tailrace.calibration.two_scales.fits import WinnersFit
 from tailrace.calibration.two_scales.hazard_ratio import HazardRatio

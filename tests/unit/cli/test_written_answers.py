@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.api.refusals import naming_arguments
+from tailrace.api.warehouse_query import naming_arguments
 from tailrace.correction import correct as correction
 from tailrace.ground.errors import Busy, Damaged, Problem
 from tailrace.ground.notes import notes_of

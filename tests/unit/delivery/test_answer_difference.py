@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.answers.identity import WINDOW
-from tailrace.delivery.answer_difference import difference
+from tailrace.delivery.answer_log import difference
 
 COLUMNS = ("key", "window_start", "window_end", "value", "as_of", "retracted")
 

@@ -14,8 +14,7 @@ from kit.runs.current_tables import Desk
 from kit.runs.deaths import Died
 from kit.runs.kind_streams import KINDS, SESSIONS, TABLE_JOIN, query_of
 from tailrace.delivery import topic_answers
-from tailrace.delivery.earlier_keys import row_keys
-from tailrace.delivery.topic_answers import send_corrections
+from tailrace.delivery.topic_answers import row_keys, send_corrections
 from tailrace.delivery.topic_position import TopicPosition
 from tailrace.storage.backup import back_up
 from tailrace.storage.restore import restore

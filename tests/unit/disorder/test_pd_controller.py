@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.disorder.pd_controller import PDController
+from tailrace.disorder.pd_policy import PDController
 
 
 @given(st.lists(st.floats(-0.2, 0.2), max_size=20), st.floats(0, 2), st.floats(0, 8))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kit.draws.policy_ticks import Arrival, statistics_of
 from kit.suite.examples import drawn
-from tailrace.disorder.window_coverage import WindowCoverage
+from tailrace.disorder.pd_policy import WindowCoverage
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(30, 10)

@@ -10,9 +10,9 @@ import pytest
 from kit.oracles.emd_oracle import emd, emd_by_pot, generated, grid_costs, metric_costs, outliers
 from kit.oracles.sampled_forest import forest_of_samples
 from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
+from tailrace.emd_join.chain import Locality
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
-from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.tour import tour_of_bins
 from tailrace.emd_join.triangle import DistanceBounds
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.emd_join.histograms import HistogramCheck, shares
+from tailrace.emd_join.kind import HistogramCheck, shares
 from tailrace.emd_join.section import LIST
 
 CHECK = HistogramCheck("histogram", 3)

@@ -12,7 +12,7 @@ from kit.runs.warehouse import make_query
 from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
 from tailrace.sources.formats import FORMATS, merge_types
-from tailrace.sources.json_nested import merged_types, nested_type
+from tailrace.sources.json_types import merged_types, nested_type
 from tailrace.sources.type_names import data_type
 
 EPOCH = 1_577_836_800_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tailrace.spark.group_keys import group_keys, spark_hash
+from tailrace.spark.executor import group_keys, spark_hash
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 7, 16, 200])

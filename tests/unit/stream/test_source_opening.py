@@ -19,7 +19,7 @@ from tailrace.query.query import Query
 from tailrace.sources import path_sources
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.replay_feed import ReplayFeed
+from tailrace.sources.path_sources import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.terminal import stream_progress
-from tailrace.terminal.progress_table import ProgressTable
-from tailrace.terminal.stream_progress import ProgressPrinter
+from tailrace.terminal.stream_progress import ProgressPrinter, ProgressTable
 
 
 def test_heads_are_printed_once_and_columns_keep_their_place():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.disorder.quantile.lateness_histogram import GRID, MEMORIES, LatenessHistogram, cells
+from tailrace.disorder.quantile.policy import GRID, MEMORIES, LatenessHistogram, cells
 
 LEVELS = np.array([1.0, 0.5, 0.1, 0.02, 0.004, 0.0001])
 DAY = 24 * 3_600_000
