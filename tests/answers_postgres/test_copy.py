@@ -64,7 +64,7 @@ def test_rows_are_those_of_a_copy_as_text(connection, monkeypatch, rows):
 
 
 def test_rows_come_in_several_statements(connection, monkeypatch):
-    monkeypatch.setattr(postgres_copy, "_ROWS", 2)
+    monkeypatch.setattr(postgres_copy, "ROWS", 2)
     statements, rows = copied(ROWS)
     assert statements.count("COPY") == 2
     assert sorted(rows) == sorted(copied(ROWS.slice(0, 2))[1] + copied(ROWS.slice(2))[1])

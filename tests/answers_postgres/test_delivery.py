@@ -113,8 +113,8 @@ def test_answers_after_the_last_one_are_added_at_once_and_others_are_merged(
 
 
 def test_all_answers_come_in_parts_too(tmp_path, monkeypatch, connection, sql):
-    monkeypatch.setattr(postgres_module, "_PART_ROWS", 7)
-    monkeypatch.setattr(postgres_module, "_MOST_ROWS", 1)
+    monkeypatch.setattr(postgres_module, "PART_ROWS", 7)
+    monkeypatch.setattr(postgres_module, "MOST_ROWS", 1)
     desk = PostgresDesk("topk", tmp_path, 3, connection, sql)
     for _ in range(3):
         desk.driver.run(1000)
@@ -184,7 +184,7 @@ def test_a_table_that_was_dropped_is_filled_again(tmp_path, connection, sql):
 def test_an_answer_whose_only_version_vanishes_is_deleted(
     tmp_path, monkeypatch, connection, sql, name, most_rows, is_null
 ):
-    monkeypatch.setattr(postgres_module, "_PART_ROWS", 7)
+    monkeypatch.setattr(postgres_module, "PART_ROWS", 7)
     desk = PostgresDesk(name, tmp_path, 3, connection, sql)
     for _ in range(3):
         desk.write()
@@ -199,7 +199,7 @@ def test_an_answer_whose_only_version_vanishes_is_deleted(
     table = DeltaTable(str(desk.driver.layout.table("corrections")))
     of_key = "key IS NULL" if is_null else f"key = '{key}'"
     table.delete(f"{of_key} AND window_end = '{datetime.fromtimestamp(end / 1000, UTC).isoformat()}'")
-    monkeypatch.setattr(postgres_module, "_MOST_ROWS", most_rows)
+    monkeypatch.setattr(postgres_module, "MOST_ROWS", most_rows)
     desk.deliver()
     desk.assert_delivered()
     assert len(desk.rows()) < len(before)

@@ -103,7 +103,7 @@ def test_values_are_those_that_the_client_reads(connection, sql, monkeypatch):
     selected = ", ".join("bp::text" if name == '"bp"' else name for name in names)
     there = [tuple(map(_plain, row)) for row in sql(f"SELECT {selected} FROM {TABLE}")]
     for part in (1, 300, 1 << 20):
-        monkeypatch.setattr(postgres_columns, "_PART_BYTES", part)
+        monkeypatch.setattr(postgres_columns, "PART_BYTES", part)
         read = PostgresColumns(PostgresTable(connection=connection, table=TABLE)).read([*columns])
         assert read.column_names == [*columns]
         assert list(zip(*(column.to_pylist() for column in read.columns), strict=True)) == there
@@ -237,7 +237,7 @@ def test_a_server_that_is_away_or_a_locked_table_leave_the_version_in_force(
         with pytest.raises(Refused) as refused:
             versions_of(tmp_path, connection)
         assert PASSWORD not in str(refused.value)
-    monkeypatch.setattr(postgres_columns, "_LOCK_TIMEOUT", "SET lock_timeout = '1ms'")
+    monkeypatch.setattr(postgres_columns, "LOCK_TIMEOUT", "SET lock_timeout = '1ms'")
     login = {"host": "127.0.0.1", "port": postgres.port, "user": "airflow", "password": PASSWORD, "dbname": "airflow"}
     with closing(psycopg2.connect(**login)) as other, other.cursor() as cursor:
         cursor.execute(f"LOCK TABLE {TABLE}")

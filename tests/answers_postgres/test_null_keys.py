@@ -120,7 +120,7 @@ def _in_utc(rows):
 
 
 def test_a_server_whose_keys_take_no_nulls_is_refused_with_the_field(tmp_path, connection, sql, monkeypatch):
-    monkeypatch.setattr("tailrace.delivery.postgres_target._NULLS_EQUAL", 990_000)
+    monkeypatch.setattr("tailrace.delivery.postgres_target.NULLS_EQUAL", 990_000)
     desk = PostgresDesk("aggregate", tmp_path, 3, connection, sql)
     desk.driver.run(1000)
     with pytest.raises(Refused, match="null_key: quarantine"):

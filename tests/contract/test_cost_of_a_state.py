@@ -109,8 +109,8 @@ def _pairs(found: dict[str, pa.Table]) -> int:
 @pytest.mark.needs("long")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(chunked_rows, "_FULL", FULL)
-    monkeypatch.setattr(chunked_rows, "_FULL_BYTES", 0)
+    monkeypatch.setattr(chunked_rows, "FULL", FULL)
+    monkeypatch.setattr(chunked_rows, "FULL_BYTES", 0)
     costs, spent, chunks, pairs = Costs(monkeypatch), [], [], 0
     small, large = SMALL, TIMES * SMALL
     for found in batches(kind, large + SMALL, tmp_path):

@@ -228,7 +228,7 @@ def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeyp
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
     feed = open_feeds(query, Driver(query, tmp_path).layout, None, live=True)["readings"]
-    monkeypatch.setattr("tailrace.sources.kafka_client._TIMEOUT_S", 1.0)
+    monkeypatch.setattr("tailrace.sources.kafka_client.TIMEOUT_S", 1.0)
     broker.stop()
     try:
         with pytest.raises(ConnectionError, match="Kafka at 127"):

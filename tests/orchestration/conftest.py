@@ -50,7 +50,7 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     from tailrace.orchestration import driver_lifecycle, settings
 
     host = FakeHost()
-    monkeypatch.setattr(driver_lifecycle, "_POLL_S", 0.01)
+    monkeypatch.setattr(driver_lifecycle, "POLL_S", 0.01)
     monkeypatch.setattr(settings, "driver_host", lambda: host)
     return host
 

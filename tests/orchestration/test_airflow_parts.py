@@ -42,7 +42,7 @@ sys.exit(int(code.read_text()))
 RUN_PARTS = """
 import sys
 from tailrace.orchestration import airflow_parts
-airflow_parts._AIRFLOW = (sys.executable, "-c", sys.argv[1], sys.argv[2])
+airflow_parts.AIRFLOW = (sys.executable, "-c", sys.argv[1], sys.argv[2])
 sys.exit(airflow_parts.main())
 """
 

@@ -66,7 +66,7 @@ def log_lines():
 
 @pytest.fixture
 def watch(file, layout, webhook, log_lines, monkeypatch):
-    monkeypatch.setattr(alert_watch, "_PROMISE_EVERY_S", 0.0)
+    monkeypatch.setattr(alert_watch, "PROMISE_EVERY_S", 0.0)
     layout.stream.mkdir(parents=True)
     return AlertWatch(file, layout, log_lines.append)
 
@@ -149,7 +149,7 @@ async def end_after_alert(trigger, host, webhook):
 
 
 def test_the_promise_is_looked_at_often_enough_for_an_alert_within_a_minute():
-    assert alert_watch._PROMISE_EVERY_S + alert_watch._AGAIN_S < 60
+    assert alert_watch.PROMISE_EVERY_S + alert_watch._AGAIN_S < 60
     assert alert_watch.LOST_AFTER_S + alert_watch._AGAIN_S < 60
 
 

@@ -100,15 +100,15 @@ def test_a_version_changes_with_a_table_a_file_and_the_query_file(layout, place)
 def test_a_kept_answer_does_not_wait_for_those_that_read():
     cache, go = PanelCache(wait_s=PATIENCE_S), threading.Event()
     assert cache.get(("kept",), lambda: (1,), lambda: b"kept") == b"kept"
-    with ThreadPoolExecutor(panel_cache._AT_ONCE) as pool:
-        begun = threading.Barrier(panel_cache._AT_ONCE + 1)
+    with ThreadPoolExecutor(panel_cache.AT_ONCE) as pool:
+        begun = threading.Barrier(panel_cache.AT_ONCE + 1)
 
         def read():
             begun.wait(PATIENCE_S)
             go.wait(PATIENCE_S)
             return b"slow"
 
-        slow = [pool.submit(cache.get, (number,), lambda: (1,), read) for number in range(panel_cache._AT_ONCE)]
+        slow = [pool.submit(cache.get, (number,), lambda: (1,), read) for number in range(panel_cache.AT_ONCE)]
         begun.wait(PATIENCE_S)
         try:
             assert cache.get(("kept",), lambda: (1,), lambda: b"again") == b"kept"
@@ -118,7 +118,7 @@ def test_a_kept_answer_does_not_wait_for_those_that_read():
                 short.get(("other",), lambda: (1,), lambda: b"other")
         finally:
             go.set()
-        assert [each.result(PATIENCE_S) for each in slow] == [b"slow"] * panel_cache._AT_ONCE
+        assert [each.result(PATIENCE_S) for each in slow] == [b"slow"] * panel_cache.AT_ONCE
 
 
 def test_long_keys_count():

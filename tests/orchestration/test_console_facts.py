@@ -196,7 +196,7 @@ def test_nobody_waits_longer_than_asked(reads, layout):
 
 
 def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
-    monkeypatch.setattr(facts_cache, "_MOST_QUERIES", 3)
+    monkeypatch.setattr(facts_cache, "MOST_QUERIES", 3)
     kept = FactsCache()
     for number in range(9):
         late(kept, Layout.for_query(place / "warehouse", f"q{number}"))
@@ -237,7 +237,7 @@ def test_no_query_is_passed_over_for_those_that_are_shown(reads, layout, place):
 
 
 def test_a_look_that_hangs_does_not_keep_the_others_waiting(reads, layout, place, monkeypatch):
-    monkeypatch.setattr(facts_cache, "_HANGS_S", 0.05)
+    monkeypatch.setattr(facts_cache, "HANGS_S", 0.05)
     kept, hung = FactsCache(), Layout.for_query(place / "warehouse", "q0")
     of_hung = kept._kept.setdefault(hung.home, facts_cache._Kept(hung))
     of_hung.look = Future()
@@ -278,7 +278,7 @@ def test_what_is_shown_is_looked_at_sooner(reads, layout):
 
 
 def test_nothing_is_read_behind_a_request_that_is_answered(reads, layout, monkeypatch):
-    monkeypatch.setattr(facts_cache, "_GIVES_WAY_S", PATIENCE_S)  # else for a moment alone
+    monkeypatch.setattr(facts_cache, "GIVES_WAY_S", PATIENCE_S)  # else for a moment alone
     kept = FactsCache()
     with kept.answering():
         with kept.answering():
@@ -411,6 +411,6 @@ def test_a_promise_that_can_not_be_read_is_unknown(layout, monkeypatch):
 def test_facts_of_last_night_are_waited_for(reads, layout):
     kept = FactsCache(0.0, 0.0)
     assert late(kept, layout) == 1
-    look_back(kept, layout, facts_cache._OLD_S)
+    look_back(kept, layout, facts_cache.OLD_S)
     assert kept.known(layout) is None
     assert late(kept, layout) == 2

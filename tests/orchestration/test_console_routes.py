@@ -93,8 +93,8 @@ def airflow(monkeypatch):
 
 @pytest.fixture
 def client(place, host, dags, auth, supervise, deploying, airflow, monkeypatch):
-    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(0.0, 0.0, 0.0))
-    monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
+    monkeypatch.setattr(streams_route, "FACTS", FactsCache(0.0, 0.0, 0.0))
+    monkeypatch.setattr(streams_route, "WAIT_S", 60.0)
     monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
     return TestClient(app, raise_server_exceptions=False)
 
@@ -126,7 +126,7 @@ def tables(monkeypatch):
         return facts.get(layout.home.name, TableFacts())
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
-    monkeypatch.setattr(streams_route, "_FACTS", FactsCache())
+    monkeypatch.setattr(streams_route, "FACTS", FactsCache())
     yield facts
     over.set()
 
@@ -165,7 +165,7 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
         return TableFacts(promise=ShownPromise(state=state, detail="9 % measured"))
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
-    monkeypatch.setattr(streams_route, "_FACTS", FactsCache())
+    monkeypatch.setattr(streams_route, "FACTS", FactsCache())
     declare(place / "queries", "z")
     found = get(client, STREAMS, limit=1)
     assert (found["total"], found["ill"], found["unread"]) == (2, 0, 2)
@@ -280,7 +280,7 @@ def test_facts_of_last_night_are_no_facts_of_now(client, tables, monkeypatch):
     tables["readings"] = facts("kept", 5)
     (row,) = settled(client)["queries"]
     assert row["late_hour"] == 5
-    monkeypatch.setattr(facts_cache, "_OLD_S", 0.0)
+    monkeypatch.setattr(facts_cache, "OLD_S", 0.0)
     (row,) = get(client, STREAMS)["queries"]
     assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None)
 
@@ -456,7 +456,7 @@ def test_a_head_names_the_run_that_watches_as_soon_as_it_does(client, layout, su
 
 
 def test_a_driver_host_that_does_not_answer_is_asked_once(client, place, host, layout, monkeypatch):
-    monkeypatch.setattr(stream_rows, "_ASKED_AT_ONCE", 1)
+    monkeypatch.setattr(stream_rows, "ASKED_AT_ONCE", 1)
     asked = []
 
     def inspect(name):
@@ -581,7 +581,7 @@ def test_a_damaged_table_is_said_in_the_row(client, layout):
 
 
 def test_damage_that_a_part_meets_is_in_the_next_head(client, layout, monkeypatch):
-    monkeypatch.setattr(streams_route, "_FACTS", FactsCache(PATIENCE_S, 0.0))
+    monkeypatch.setattr(streams_route, "FACTS", FactsCache(PATIENCE_S, 0.0))
     tables = LateTables(layout)
     tables.late((wall_ms() - 1_000, 5))
     tables.commit(wall_ms())
@@ -903,7 +903,7 @@ def test_a_file_beside_the_static_ones_is_none_of_them(client, place, monkeypatc
     (place / "static").mkdir()
     for file in ("static/ours.css", "secret.css"):
         (place / file).write_text("text")
-    monkeypatch.setattr(pages, "_STATIC", place / "static")
+    monkeypatch.setattr(pages, "STATIC", place / "static")
     assert client.get("/static/ours.css").status_code == 200
     assert client.get("/static/..%2fsecret.css").status_code == 404
 
@@ -912,7 +912,7 @@ def test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes(client, 
     file = place / "static" / "ours.css"
     file.parent.mkdir()
     file.write_text("one")
-    monkeypatch.setattr(pages, "_STATIC", file.parent)
+    monkeypatch.setattr(pages, "STATIC", file.parent)
     first = client.get("/static/ours.css")
     assert (first.text, first.headers["cache-control"]) == ("one", "no-cache")
     had = {"If-None-Match": first.headers["etag"]}
@@ -930,7 +930,7 @@ def test_a_page_names_its_files_by_their_version_so_that_browsers_keep_them(clie
     (folder / "query.html").write_text('<link href="../static/ours.css">')
     (folder / "ours.css").write_text("one")
     (folder / ".#ours.css").symlink_to("an editor's lock")
-    monkeypatch.setattr(pages, "_STATIC", folder)
+    monkeypatch.setattr(pages, "STATIC", folder)
 
     def version(page):
         (found,) = set(re.findall(r'"((?:\.\./)?static-\w+)/', client.get(page).text))

@@ -141,7 +141,7 @@ def test_deploy_waits_for_a_driver_that_drains(host, layout):
 
 def test_deploy_raises_busy_where_a_drain_takes_too_long(host, layout, monkeypatch):
     """Else the caller would get a driver that is about to end."""
-    monkeypatch.setattr(driver_lifecycle, "_GOING_S", 0.05)
+    monkeypatch.setattr(driver_lifecycle, "GOING_S", 0.05)
     first = driver_lifecycle.deploy(host, layout, ["go"], {})
     layout.request_drain()
     with pytest.raises(Busy, match="its driver still drains"):

@@ -52,7 +52,7 @@ def test_any_other_error_is_returned_at_once(run_command, error):
 
 
 def test_retries_end_after_a_time_limit(run_command, monkeypatch):
-    monkeypatch.setattr(airflow_command, "_TRIES_S", -1.0)
+    monkeypatch.setattr(airflow_command, "TRIES_S", -1.0)
     assert run_command(LOCKED, "") == (1, 1)
 
 

@@ -56,7 +56,7 @@ def deploy(host, layout):
 
 @pytest.fixture
 def shared(monkeypatch):
-    monkeypatch.setattr(driver_lifecycle, "_POLL_S", 0.01)
+    monkeypatch.setattr(driver_lifecycle, "POLL_S", 0.01)
     return SharedHost()
 
 

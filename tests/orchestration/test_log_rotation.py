@@ -97,8 +97,8 @@ def test_it_looks_once_a_minute_and_survives_what_it_can_not_rotate(tmp_path):
 def test_the_parts_of_airflow_rotate_their_logs_while_they_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "standalone.log").write_text("x" * 2000)
-    monkeypatch.setattr(airflow_parts, "_AIRFLOW", (sys.executable, "-c", ENDS_AT_ONCE))
-    monkeypatch.setattr(airflow_parts, "_RESTARTS", 0)
+    monkeypatch.setattr(airflow_parts, "AIRFLOW", (sys.executable, "-c", ENDS_AT_ONCE))
+    monkeypatch.setattr(airflow_parts, "RESTARTS", 0)
     monkeypatch.setattr(airflow_parts.signal, "signal", lambda *_: None)
     assert airflow_parts.main() == 3
     assert (tmp_path / "standalone.log.1").stat().st_size == 2000

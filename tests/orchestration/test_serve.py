@@ -75,7 +75,7 @@ def run(monkeypatch, tmp_path):
     happened.clear()
     monkeypatch.setattr(embedded_platform, "EmbeddedHost", Host)
     monkeypatch.setattr(embedded_platform, "EmbeddedAirflow", Airflow)
-    monkeypatch.setattr(serve, "_LOOK_AGAIN_S", 0)
+    monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0)
     umask = os.umask(0o022)
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", "s3://key:secret@")
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_DRIVER_HOST", "not-the-platforms")

@@ -285,7 +285,7 @@ def test_deploy_refuses_a_cluster_mode_that_lacks_something(make_operator, host,
 
 
 def test_deploy_is_retried_while_a_driver_drains(make_operator, host, context, layout, monkeypatch):
-    monkeypatch.setattr(driver_lifecycle, "_GOING_S", 0.05)
+    monkeypatch.setattr(driver_lifecycle, "GOING_S", 0.05)
     make_operator(DeployOperator).execute(context)
     layout.request_drain()
     with pytest.raises(Busy):  # Airflow retries a task after this error

@@ -82,7 +82,7 @@ class PairLife(QueryLife):
         return {"value": [HISTOGRAMS[value] for value in values]}
 
     def make_query(self, home: Path) -> Query:
-        self.patch.setattr(joined_streams, "_SHORTEST_FEEDBACK_MS", 1)
+        self.patch.setattr(joined_streams, "SHORTEST_FEEDBACK_MS", 1)
         return query_over(home, self.kind)
 
     def begin(self) -> None:

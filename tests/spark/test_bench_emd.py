@@ -22,7 +22,7 @@ def _short(spark, monkeypatch):
 
 
 def test_runs_by_threshold_are_measured(monkeypatch):
-    monkeypatch.setattr(spark_speed, "_SECONDS", 20)
+    monkeypatch.setattr(spark_speed, "SECONDS", 20)
     told: list[str] = []
     rows = spark_speed.by_threshold(10_000, 1, told.append)
     assert [row["θ levels"] for row in rows] == [each.threshold for each in spark_speed.SETTINGS]
@@ -33,7 +33,7 @@ def test_runs_by_threshold_are_measured(monkeypatch):
 
 def test_the_state_follows_the_window_and_what_a_batch_writes_does_not(monkeypatch):
     monkeypatch.setattr(spark_speed, "WINDOWS_S", (1, 3))
-    monkeypatch.setattr(spark_speed, "_MEASURED_S", 4)
+    monkeypatch.setattr(spark_speed, "MEASURED_S", 4)
     short, long = spark_speed.by_window(lambda line: None)
     assert short["batches"] >= long["batches"] >= 2
     assert 1.5 * short["state MB"] < long["state MB"] < 4 * short["state MB"]

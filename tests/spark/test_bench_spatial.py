@@ -91,7 +91,7 @@ def test_latency_is_that_of_every_file_after_the_start(spark, monkeypatch):
 
     monkeypatch.setattr(latency, "session", shared)
     monkeypatch.setattr(latency, "SparkPeer", lambda name, directory, cores: Peer())
-    monkeypatch.setattr(latency, "_START_S", 0.4)
+    monkeypatch.setattr(latency, "START_S", 0.4)
     rows, twice = latency.beside_pass_through(1, lambda line: None, 2.0)
     assert [row["contestant"] for row in rows] == ["pass-through", "join with a table", "join with a table, native"]
     assert [row["the same twice"] for row in twice] == ["join with a table"]

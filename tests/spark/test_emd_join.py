@@ -126,7 +126,7 @@ def left(tmp_path_factory, _spark) -> Path:
     write_streams(home / "in")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EmdDdsj, "next_plan", plan_by_solves)
-        patch.setattr(methods, "_WORTH", float("-inf"))  # each new plan is taken
+        patch.setattr(methods, "WORTH", float("-inf"))  # each new plan is taken
         for point, batch in POINTS:
             arm(patch, point, batch, lambda name=f"{point}-{batch}": leave(home / "wh", home / name))
         run(make_query(home / "in"), home / "wh", RunOptions(BATCH_ROWS), spark=_spark)

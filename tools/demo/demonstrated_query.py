@@ -25,7 +25,7 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 from tailrace.terminal import screen
 
-_POLL_S, _PATIENCE_S = 1.0, 1800.0  # on a busy laptop each start of Spark takes minutes
+POLL_S, PATIENCE_S = 1.0, 1800.0  # on a busy laptop each start of Spark takes minutes
 _FINAL_STATES = ("success", "failed")
 _AUTOMATIC = "asset_triggered"
 
@@ -238,5 +238,5 @@ class DemoQuery:
 
     @staticmethod
     def _wait_until(condition: Callable[[], bool], wrong: str, where: Path) -> None:
-        if not any(condition() for _ in polls(_PATIENCE_S, _POLL_S)):
-            raise RuntimeError(f"{wrong} within {_PATIENCE_S:.0f} s; see {where}")
+        if not any(condition() for _ in polls(PATIENCE_S, POLL_S)):
+            raise RuntimeError(f"{wrong} within {PATIENCE_S:.0f} s; see {where}")

@@ -17,7 +17,7 @@ from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 
 _PARTITIONS = 2
-_RATE = 1000  # records a second: a minute, in which the driver starts and catches up
+RATE = 1000  # records a second: a minute, in which the driver starts and catches up
 _ARRIVAL = "arrival_time"  # of the generated stream; a record has the time at which the broker appends it
 
 
@@ -88,6 +88,6 @@ class Sending:
 
     def _run(self) -> None:
         try:
-            replay_to_topic.send(self._table, self._writer, _PARTITIONS, rate=_RATE)
+            replay_to_topic.send(self._table, self._writer, _PARTITIONS, rate=RATE)
         except (ConnectionError, ValueError) as error:
             self._error = str(error)

@@ -43,7 +43,7 @@ FIELDS = {
 
 _MICRO = 1e6
 _INTEGER = re.compile(r" *-?[0-9]+ *")
-_BLOCK = 1 << 24
+BLOCK = 1 << 24
 
 
 def read(path: Path, kick_off_ms: int) -> pa.Table:
@@ -77,7 +77,7 @@ def read(path: Path, kick_off_ms: int) -> pa.Table:
     rows = 0
     try:
         regular_status(path)
-        with pc.open_csv(path, pc.ReadOptions(column_names=list(FIELDS), block_size=_BLOCK), None, options) as blocks:
+        with pc.open_csv(path, pc.ReadOptions(column_names=list(FIELDS), block_size=BLOCK), None, options) as blocks:
             for block in blocks:
                 parts.append(_positions(block, rows, kick_off_ms))
                 rows += block.num_rows

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 PIXELS = 640 * 272
 """Pixels of a frame, unless another number is given."""
 
-_BLOCK = 4096  # frames that are evaluated at once, which bounds the memory beside the result
+BLOCK = 4096  # frames that are evaluated at once, which bounds the memory beside the result
 _WIDTHS = (0.02, 0.12)  # standard deviations of an object's pixels, as shares of a channel's range
 _SCENE_SPREAD = 0.12  # the same for an object's centre about its shot's, and for a shot's about its scene's
 _WEIGHT_DRIFT = 4  # steps of a weight's logarithm are longer than a centre's by this factor
@@ -81,8 +81,8 @@ def shots(
     weights = np.exp(log_weights)
     weights /= weights.sum(axis=1, keepdims=True)
     masses = np.empty((count, prod(shape)))
-    for first in range(0, count, _BLOCK):
-        block = slice(first, first + _BLOCK)
+    for first in range(0, count, BLOCK):
+        block = slice(first, first + BLOCK)
         shares = _mixture(centres[block], widths[block], weights[block], shape)
         masses[block] = np.rint(shares * pixels)
         fullest = shares.argmax(axis=1)

@@ -46,8 +46,8 @@ _FIELDS = {
     "lat": _NUMBER,
 }
 _LINE = r"^\s*" + r"\s*,\s*".join(f"(?P<{name}>{pattern})" for name, pattern in _FIELDS.items()) + r"\s*$"
-_BLOCK = 1 << 24  # characters of text that are parsed at once
-_ROWS = 1 << 20  # of a chunk of the table, so that the text of its ids stays far below 2 GB
+BLOCK = 1 << 24  # characters of text that are parsed at once
+ROWS = 1 << 20  # of a chunk of the table, so that the text of its ids stays far below 2 GB
 
 
 class RejectedLine(NamedTuple):
@@ -103,7 +103,7 @@ def read(path: Path) -> TDrive:
         raise refuse(f"{file}:{line}", f"{reason}, and no other line holds a fix", "1,2008-02-02 15:36:08,116.51,39.92")
     fixes = fixes._replace(number=numbers(fixes.taxi))
     fixes = fixes.take(np.argsort(fixes.event_ms, kind="stable"))
-    chunks = [fixes.take(slice(row, row + _ROWS)).as_batch() for row in range(0, fixes.rows, _ROWS)]
+    chunks = [fixes.take(slice(row, row + ROWS)).as_batch() for row in range(0, fixes.rows, ROWS)]
     return TDrive(pa.Table.from_batches(chunks, SCHEMA), rejected, tuple(listed))
 
 
@@ -126,7 +126,7 @@ def _blocks(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Read a file as blocks of lines, each with the number of its first line; it may be compressed as .gz."""
     number = 1
     with TextIOWrapper(pa.input_stream(file), encoding="utf-8", errors="replace") as text:
-        while lines := text.readlines(_BLOCK):
+        while lines := text.readlines(BLOCK):
             yield number, lines
             number += len(lines)
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from tailrace.advice.checks import Check, Finding, fault, ok, warning
 
 _PACKAGE = "tailrace"
-_AIRFLOW = "apache-airflow-core"
+AIRFLOW = "apache-airflow-core"
 _REMEDY = "pip install --upgrade tailrace in this environment; in a checkout: make setup"
 
 
@@ -73,7 +73,7 @@ def check_packages(declared: Iterable[str] | None = None) -> Iterator[Finding]:
 def check_airflow() -> Finding:
     """Check that Airflow is installed; queries run without it, by hand."""
     try:
-        return ok("airflow", version(_AIRFLOW))
+        return ok("airflow", version(AIRFLOW))
     except PackageNotFoundError:
         remedy = "tailrace's extra for Airflow, to schedule queries; tailrace run needs none"
         return warning("airflow", "it is not installed", remedy)

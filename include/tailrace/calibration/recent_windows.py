@@ -16,7 +16,7 @@ from tailrace.ground.errors import Problem, Refused
 from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.by_key import task_of
 
-_ROWS_AT_ONCE = 250_000
+ROWS_AT_ONCE = 250_000
 
 
 class NotReady(Refused):
@@ -140,6 +140,6 @@ def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotRea
 
 def _parts_by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Split tuples by key into parts, as the operator takes more memory than the tuples do."""
-    parts = -(-tuples.num_rows // _ROWS_AT_ONCE)
+    parts = -(-tuples.num_rows // ROWS_AT_ONCE)
     part = task_of(tuples.column("key"), parts)
     return (tuples.filter(pa.array(part == number)) for number in range(parts))

@@ -32,13 +32,13 @@ _FILES = ("_stream/deployed.json",)
 
 _FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
 _LOOK_AGAIN_S = 10.0  # the page says how old facts are from then on
-_OLD_S = 300.0
-_GIVES_WAY_S = 0.5  # the longest that requests delay one look behind them
-_HANGS_S = 10.0  # a look behind requests that takes longer is not waited for
+OLD_S = 300.0
+GIVES_WAY_S = 0.5  # the longest that requests delay one look behind them
+HANGS_S = 10.0  # a look behind requests that takes longer is not waited for
 _FREE_S, _RESTS = 0.1, 20.0  # a reading that takes longer is followed by a rest of so many times the excess
 _LONGEST_REST_S = 120.0
 _READERS = 2
-_MOST_QUERIES = 2_000
+MOST_QUERIES = 2_000
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Kept:
     def facts(self) -> TableFacts | None:
         """Return the facts; None without any, or if they are too old."""
         newest, now_s = self.newest, time.monotonic()
-        return None if newest is None or now_s - newest.seen_s >= _OLD_S else newest.at(now_s)
+        return None if newest is None or now_s - newest.seen_s >= OLD_S else newest.at(now_s)
 
 
 class FactsCache:
@@ -128,7 +128,7 @@ class FactsCache:
         Facts that take longer than `wait_s` are older than the call, or None if they are too old or were never read.
         """
         with self._lock:
-            if len(self._kept) > _MOST_QUERIES:
+            if len(self._kept) > MOST_QUERIES:
                 self._kept.clear()
             kept = self._current(layout, 0.0)
         if kept.look is not None:
@@ -154,7 +154,7 @@ class FactsCache:
         """
         with self._lock:
             wanted = {layout.home: (layout, self._look_again_s) for layout in shown}
-            for layout in islice(others, _MOST_QUERIES):
+            for layout in islice(others, MOST_QUERIES):
                 wanted.setdefault(layout.home, (layout, self._fresh_s))
             self._queue = wanted
             if self._is_reading:
@@ -187,7 +187,7 @@ class FactsCache:
 
     def _read_next(self) -> bool:
         """Look at the tables of one query of the queue; return whether there was one."""
-        self._is_free.wait(_GIVES_WAY_S)
+        self._is_free.wait(GIVES_WAY_S)
         with self._lock:
             if not self._queue:
                 self._is_reading = False
@@ -196,7 +196,7 @@ class FactsCache:
             is_first, began_s = self._looked_s(home) == -math.inf, time.monotonic()
             kept = self._current(*self._queue.pop(home))
         if kept.look is not None:
-            wait([kept.look], _HANGS_S)
+            wait([kept.look], HANGS_S)
             time.sleep(0.0 if is_first else time.monotonic() - began_s)
         return True
 

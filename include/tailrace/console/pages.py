@@ -23,7 +23,7 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration.addresses import DAG_KINDS
 
-_STATIC = (Path(__file__).parent / "static").resolve()
+STATIC = (Path(__file__).parent / "static").resolve()
 _TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -82,8 +82,8 @@ def versioned(version: str, path: str, request: Request, user: GetUserDep) -> Re
 def _file(path: str, request: Request, version: str | None = None) -> Response:
     """Return a file, or that the browser's copy is still valid; of the present version the browser keeps it."""
     with suppress(ValueError, OSError):  # a zero byte, or a name that is too long
-        file = (_STATIC / path).resolve()
-        if file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES:
+        file = (STATIC / path).resolve()
+        if file.is_relative_to(STATIC) and file.is_file() and file.suffix in _TYPES:
             content = file.read_bytes()
             if file.suffix == ".html":
                 content = _OWN_ADDRESS.sub(rf"\1-{_version()}/", content.decode()).encode()
@@ -98,7 +98,7 @@ def _file(path: str, request: Request, version: str | None = None) -> Response:
 
 def _version() -> str:
     """Return the version of the files: equal on all servers with the same ones, and another one after each change."""
-    return _version_of(tuple(sorted(_stamps(str(_STATIC)))))
+    return _version_of(tuple(sorted(_stamps(str(STATIC)))))
 
 
 def _stamps(directory: str) -> Iterator[tuple[str, int, int]]:
@@ -115,5 +115,5 @@ def _stamps(directory: str) -> Iterator[tuple[str, int, int]]:
 def _version_of(stamps: tuple[tuple[str, int, int], ...]) -> str:
     every = hashlib.sha256()
     for file in (Path(path) for path, *_ in stamps):
-        every.update(f"{file.relative_to(_STATIC)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        every.update(f"{file.relative_to(STATIC)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return every.hexdigest()[:16]

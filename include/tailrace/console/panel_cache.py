@@ -17,7 +17,7 @@ from tailrace.storage.table_log import newest_commit, stamp
 Versions = tuple[object, ...]
 
 _MOST_BYTES = 64 << 20
-_AT_ONCE = 4  # panels read at the same time; their tables take memory
+AT_ONCE = 4  # panels read at the same time; their tables take memory
 _WAIT_S = 20.0  # to wait for a free slot; waiting requests occupy threads of Airflow's API server
 
 
@@ -49,7 +49,7 @@ class PanelCache:
     def __init__(self, most_bytes: int = _MOST_BYTES, wait_s: float = _WAIT_S) -> None:
         self._most_bytes, self._bytes, self._wait_s = most_bytes, 0, wait_s
         self._answers: OrderedDict[tuple[object, ...], tuple[Versions, bytes]] = OrderedDict()
-        self._lock, self._readers = threading.Lock(), threading.Semaphore(_AT_ONCE)
+        self._lock, self._readers = threading.Lock(), threading.Semaphore(AT_ONCE)
 
     def get(self, key: tuple[object, ...], current: Callable[[], Versions], read: Callable[[], bytes]) -> bytes:
         """Return the answer of a key: the cached one if it has the current versions, else the result of `read`.

@@ -28,7 +28,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import OVER, Status, wall_ms
 
-_ASKED_AT_ONCE = 8  # drivers of the host asked at once
+ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
 _WITHOUT_DRIVER = ("not deployed", "drained", "ended", "stopped")
@@ -150,7 +150,7 @@ class Hosted:
     def rows(self, names: list[str], known: QueryCatalogue) -> list[StreamRow]:
         """Return the rows of some known queries, without facts of their tables."""
         deploying = deploying_since(names)
-        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             rows = pool.map(lambda name: self._safe_row(known.views[name], known, deploying.get(name)), names)
             return list(rows)
 

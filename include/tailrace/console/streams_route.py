@@ -23,8 +23,8 @@ from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
-_WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
-_FACTS = FactsCache()
+WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
+FACTS = FactsCache()
 
 router = APIRouter(prefix="/api")
 
@@ -107,7 +107,7 @@ def streams(
         known = hosted.with_drivers_alone(known)
     layouts = {name: known.views[name].layout for name in readable(known.views, user)}
     dags = read_dags(f"{kind}_{name}" for name in layouts for kind in PAUSABLE)
-    facts = {name: _FACTS.known(layout) for name, layout in layouts.items()}
+    facts = {name: FACTS.known(layout) for name, layout in layouts.items()}
     runs = last_runs.read_failures(layouts, user)
     rows = [
         with_runs(with_dags(with_tables(row, facts[row.name]), dags), runs.get(row.name, []))
@@ -117,7 +117,7 @@ def streams(
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
     page = in_order[offset : offset + limit]
-    _FACTS.read_behind([layouts[row.name] for row in page], layouts.values())
+    FACTS.read_behind([layouts[row.name] for row in page], layouts.values())
     problems = [*hosted.down[:1], *(known.problems if may_list_all else [])]
     return Streams(
         now=wall_ms(),
@@ -140,7 +140,7 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
     view = QueryCatalogue.view(name)
     hosted = Hosted.connect()
     (row,) = hosted.rows([name], known)
-    facts = _FACTS.get(view.layout, _WAIT_S)
+    facts = FACTS.get(view.layout, WAIT_S)
     try:
         has_late_tuples = view.query.has_late_tuples
     except Refused:
@@ -159,12 +159,12 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
 
 def answering() -> AbstractContextManager[None]:
     """Let tables that are read for no request wait while one is answered."""
-    return _FACTS.answering()
+    return FACTS.answering()
 
 
 def damage_met(layout: Layout) -> None:
     """Let the next request for a query's row look at the files of its tables, as a part of its page has met damage."""
-    _FACTS.forget(layout)
+    FACTS.forget(layout)
 
 
 def _shown(problem: Problem) -> ProblemShown:

@@ -15,7 +15,7 @@ from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 
-_SAMPLED, _MOST_PIECES, _MOST_ROWS = 20, 200, 2_000_000
+_SAMPLED, _MOST_PIECES, MOST_ROWS = 20, 200, 2_000_000
 
 
 def of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[OutlyingTimes]:
@@ -33,7 +33,7 @@ def of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[O
         name = whole.stream.name
         log = _sample(whole, first[name])
         pieces = [] if log is None else log.pieces()
-        if log is None or len(pieces) > _MOST_PIECES or sum(piece.rows for piece in pieces) > _MOST_ROWS:
+        if log is None or len(pieces) > _MOST_PIECES or sum(piece.rows for piece in pieces) > MOST_ROWS:
             continue
         columns, reader = ["event_time", "position"], log.reader()
         tuples = pa.concat_batches([reader.read(piece, columns) for piece in pieces])

@@ -49,7 +49,7 @@ ROW = ("bucket_start", "answer")
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
 _SLIDES = 100  # windows per bucket, at least: a share of fewer says little
-_AT_ONCE = 1_000_000  # approximate number of answers read together
+AT_ONCE = 1_000_000  # approximate number of answers read together
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     bucket = (answers.ends(merge_ranges(low, high)) - 1) // length
     wanted = np.isin(bucket, older) | ((bucket >= since) & (bucket <= last))
     buckets, many = np.unique(bucket[wanted], return_counts=True)
-    part_of = (np.cumsum(many) - many) // _AT_ONCE
+    part_of = (np.cumsum(many) - many) // AT_ONCE
     promise, measured = Promise.of_policy(query.policy), []
     for number in np.unique(part_of):
         part = buckets[part_of == number]

@@ -34,9 +34,8 @@ from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import storage_options
 
-_COMPACT_EVERY = 64  # commits, of which each adds a file
-_MOST_COMMITS = 256  # of the query's tables without a change of an answer, until the position is written all the same
-_PART_ROWS = PART_ROWS  # that are read at a time, where all are written
+COMPACT_EVERY = 64  # commits, of which each adds a file
+MOST_COMMITS = 256  # of the query's tables without a change of an answer, until the position is written all the same
 _FILE_BYTES = 4 << 20  # the files with a row that is replaced are written again
 _CONFIGURATION = {
     "delta.targetFileSize": str(_FILE_BYTES),
@@ -89,7 +88,7 @@ def _refresh(layout: Layout, public: PublicAnswers, require_held: RequireHeld) -
         answers = open_answers(tables)
         before = tables.open(CURRENT).version() if tables.has(CURRENT) else -1
         written = _Refresh(tables, public, require_held).run()
-    if before // _COMPACT_EVERY != Tables(layout).open(CURRENT).version() // _COMPACT_EVERY and before >= 0:
+    if before // COMPACT_EVERY != Tables(layout).open(CURRENT).version() // COMPACT_EVERY and before >= 0:
         Tables(layout).compact([CURRENT])
     require_held()
     note_delivered(layout, CURRENT, None, answers)
@@ -113,7 +112,7 @@ class _Refresh:
         changes = changes_of(affected, table)
         if changes is None:
             return self._write_all(affected.position)
-        if not changes.rows and changes.replaced is None and affected.commits < _MOST_COMMITS:
+        if not changes.rows and changes.replaced is None and affected.commits < MOST_COMMITS:
             return 0
         return self._write_changes(table, changes, affected.position)
 
@@ -123,7 +122,7 @@ class _Refresh:
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory, "answers.parquet")
             with pq.ParquetWriter(file, self.public.schema) as writer:  # Delta's library can't read while it writes
-                for part in answer_parts(answers, self.public, _PART_ROWS):
+                for part in answer_parts(answers, self.public, PART_ROWS):
                     writer.write_table(self.public.rows(answers.with_coverage(answers.latest(part))))
             written = pq.ParquetFile(file)
             self.require_held()

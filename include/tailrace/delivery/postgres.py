@@ -38,8 +38,8 @@ from tailrace.storage.results import AnswerTables
 CHECK_TIMEOUT = "10s"
 """The longest duration of a statement of `check_answer_table`."""
 
-_PART_ROWS = 500_000  # of answers that are read at a time
-_MOST_ROWS = 1_000_000  # that have changed: more are read in parts
+PART_ROWS = 500_000  # of answers that are read at a time
+MOST_ROWS = 1_000_000  # that have changed: more are read in parts
 
 
 def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
@@ -148,9 +148,9 @@ class _Delivery:
         model = self.public.model
         answers = AnswerTables(self.tables, model)
         identities = None if affected is None else pa.concat_tables(affected.values())
-        if identities is None or identities.num_rows > _MOST_ROWS:
+        if identities is None or identities.num_rows > MOST_ROWS:
             fixed = identities is not None and self.public.horizon_is_fixed
-            for part in answer_parts(answers, self.public, _PART_ROWS, model.horizon(identities) if fixed else None):
+            for part in answer_parts(answers, self.public, PART_ROWS, model.horizon(identities) if fixed else None):
                 yield self._within(part, model.identity.latest(answers.versions(part)))
         elif identities.num_rows:
             yield newest_of(self.public, answers, identities)

@@ -15,7 +15,7 @@ from tailrace.delivery.postgres_schema import names
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
-_ROWS = 100_000  # in a statement, whose content memory holds
+ROWS = 100_000  # in a statement, whose content memory holds
 _OPTIONS = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # a null is not quoted, an empty text is
 _NUL, _FOR_NUL = "\0", "\N{SYMBOL FOR NULL}"  # no text of PostgreSQL has a NUL
 
@@ -23,8 +23,8 @@ _NUL, _FOR_NUL = "\0", "\N{SYMBOL FOR NULL}"  # no text of PostgreSQL has a NUL
 def copy(cursor: Cursor, table: str, rows: pa.Table) -> None:
     """Copy rows into the columns of a table that have their names, and PostgreSQL's types of theirs."""
     form, write = ("binary", binary_copy) if all(map(has_form, rows.schema.types)) else ("csv", _csv)
-    for start in range(0, rows.num_rows, _ROWS):
-        content = io.BytesIO(write(_without_nul(rows.slice(start, _ROWS))))
+    for start in range(0, rows.num_rows, ROWS):
+        content = io.BytesIO(write(_without_nul(rows.slice(start, ROWS))))
         cursor.copy_expert(f"COPY {table} ({names(rows.column_names)}) FROM STDIN (FORMAT {form})", content)
 
 

@@ -36,7 +36,7 @@ SELECT conname, contype = 'u', (
 FROM pg_constraint WHERE conrelid = %s::regclass AND (contype = 'p' OR pg_get_constraintdef(oid) LIKE %s)
 ORDER BY contype DESC, conname
 """
-_NULLS_EQUAL = 150_000  # the first version of PostgreSQL with unique keys for which nulls are equal
+NULLS_EQUAL = 150_000  # the first version of PostgreSQL with unique keys for which nulls are equal
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PostgresTarget:
             )
             raise refuse(where, fault, f"CREATE SCHEMA {quoted(schema or 'public')};")
         version = cursor.connection.server_version
-        if columns.nullable and version < _NULLS_EQUAL:
+        if columns.nullable and version < NULLS_EQUAL:
             fault = f"a null may be a key, and the keys of PostgreSQL {version // 10_000} take no null as a value"
             raise refuse(where, fault, "PostgreSQL 15 or later; or null_key: quarantine, beside the key of the stream")
         target = PostgresTarget(declared, columns, owner, cursor, *fetched)

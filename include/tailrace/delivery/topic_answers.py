@@ -47,7 +47,7 @@ from tailrace.storage.tables import Tables
 from tailrace.tables.every import in_ms
 
 _VERSION = "version corrections"  # in positions
-_MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
+MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
 
 
 def begin_topic(layout: Layout, query: Query, kind: Kind, app: str) -> None:
@@ -177,7 +177,7 @@ class _TopicDelivery:
         column = "window_end" if self.public.horizon_is_fixed else "left_id"
         field = self.public.schema.field(column)
         groups = AnswerGroups(column, with_times(rows.select([column]), pa.schema([field]))[column].unique())
-        parts = [groups] if len(groups.values) <= _MOST_GROUPS else answer_parts(answers, self.public)
+        parts = [groups] if len(groups.values) <= MOST_GROUPS else answer_parts(answers, self.public)
         identity, sent, nothing = self.public.model.identity, np.zeros(rows.num_rows, bool), None
         for part in parts:
             versions = answers.versions(part)

@@ -29,13 +29,13 @@ ORDER = ("centroid", "coarse")
 
 FILTERS = frozenset(ORDER)
 
-_QUERIES = 64
+QUERIES = 64
 """The number of queries of a block: few, so that their centroids are near each other."""
 
-_TARGETS = 8192
+TARGETS = 8192
 """The largest number of targets of a block. A block's matrix holds at most 4 MB, and three exist at a time."""
 
-_PIECE = 2048
+PIECE = 2048
 """The number of targets whose rows are copied at once for full sums: 4 MB at 256 bins."""
 
 
@@ -107,12 +107,12 @@ class LineSearch:
         """Yield blocks of queries, each with the targets that have a centroid within the threshold of a query's."""
         centroids, others = queries.keys[:, 0], targets.keys[:, 0]
         width = self.threshold + self._margin if "centroid" in self.filters else np.inf
-        for start in range(0, len(queries), _QUERIES):
-            some = slice(start, min(start + _QUERIES, len(queries)))
+        for start in range(0, len(queries), QUERIES):
+            some = slice(start, min(start + QUERIES, len(queries)))
             low = int(np.searchsorted(others, centroids[start] - width, side="left"))
             high = int(np.searchsorted(others, centroids[some.stop - 1] + width, side="right"))
-            for first in range(low, high, _TARGETS):
-                yield some, slice(first, min(first + _TARGETS, high))
+            for first in range(low, high, TARGETS):
+                yield some, slice(first, min(first + TARGETS, high))
 
 
 def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
@@ -120,7 +120,7 @@ def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
     distance = np.empty(len(query))
     ends = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query))
     for start, end in itertools.pairwise(ends.tolist()):
-        for first in range(start, end, _PIECE):
-            piece = slice(first, min(first + _PIECE, end))
+        for first in range(start, end, PIECE):
+            piece = slice(first, min(first + PIECE, end))
             distance[piece] = line_distance.between(rows[query[start], None], others[target[piece]])[0]
     return distance

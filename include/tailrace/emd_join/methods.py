@@ -20,7 +20,7 @@ from tailrace.partition.routes import Partition
 
 Plan = Mapping[str, Any] | None
 
-_WORTH = 0.05
+WORTH = 0.05
 """The imbalance by which a new plan must be better than the one in force to replace it."""
 
 LOADS = ("load", "tuples", "filter_ms", "solve_ms")
@@ -101,7 +101,7 @@ class EmdDdsj(SpreadingMethod):
         if plan is None or new is None or len(plan["bounds"]) != len(new["bounds"]):
             return new
         former, best = (load_imbalance(_cost_of_tasks(each, spans, cost, tasks)) for each in (plan, new))
-        return new if former > best + _WORTH else plan
+        return new if former > best + WORTH else plan
 
 
 def _cost_of_tasks(plan: Mapping[str, Any], spans: Ints, cost: Floats, tasks: int) -> Floats:

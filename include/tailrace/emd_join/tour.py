@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
-_BLOCK = 1024
+BLOCK = 1024
 """The number of histograms that one tour visits: its cost is quadratic."""
 
 
@@ -40,8 +40,8 @@ def tour_of_bins(costs: NDArray[np.float64]) -> Ints:
 
 def tour_of_keys(keys: NDArray[np.float64]) -> Ints:
     """Return a tour of m histograms by the largest difference of their keys, shape (m, z), block by block."""
-    starts = range(0, len(keys), _BLOCK)
-    walks = [start + _walk(keys[start : start + _BLOCK]) for start in starts]
+    starts = range(0, len(keys), BLOCK)
+    walks = [start + _walk(keys[start : start + BLOCK]) for start in starts]
     return np.concatenate([np.zeros(0, np.int64), *walks])
 
 

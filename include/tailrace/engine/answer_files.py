@@ -24,7 +24,7 @@ from tailrace.ground.times import with_times
 from tailrace.ground.written_files import FILES
 from tailrace.kind.protocol import Enrichment
 
-_FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
+FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
 """The tuples whose answers are held at once, at first and at most. If a tuple has many answers, fewer tuples are held:
 their answers reach the last number.
 """
@@ -77,7 +77,7 @@ class AnswerFiles:
         The as_of of an answer is the end of the tick of its tuple's arrival time.
         """
         name = f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
-        answers, waited_ms, start, block, size = 0, 0, 0, _FIRST_BLOCK, 0
+        answers, waited_ms, start, block, size = 0, 0, 0, FIRST_BLOCK, 0
         file: pq.ParquetWriter | None = None
         all_counts = Counter[str]()
         with _new_file(self.directory / name) as path:

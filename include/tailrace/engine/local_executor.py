@@ -22,7 +22,7 @@ from tailrace.ground.wire import Batches
 from tailrace.operators.chunk import chunks_of
 from tailrace.sources.segments import Segment
 
-_MOST_HELD = 64 << 20  # bytes of a packed state
+MOST_HELD = 64 << 20  # bytes of a packed state
 
 
 @dataclass
@@ -99,5 +99,5 @@ class LocalExecutor:
     def _keep(self, owner: StateOwner, batch: int, state: Any, packed: bytes) -> None:
         """Write the state after a batch, and hold it if that is worthwhile."""
         self.states.write(owner, batch, packed)
-        if len(packed) <= _MOST_HELD and not chunks_of(getattr(state, "state", None)):
+        if len(packed) <= MOST_HELD and not chunks_of(getattr(state, "state", None)):
             self.held[owner] = batch, state

@@ -12,7 +12,7 @@ from tailrace.ground.columns import single_batch
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.operators.chunk import Chunk
 
-_FULL, _FULL_BYTES = 4096, 1 << 22
+FULL, FULL_BYTES = 4096, 1 << 22
 """The most rows of a merged chunk, and the most bytes of merged small rows; until then each row is rewritten a few
 times.
 """
@@ -76,7 +76,7 @@ def _chunk(rows: pa.RecordBatch) -> Chunk:
 
 
 def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
-    is_small = earlier.num_rows + later.num_rows <= _FULL or earlier.nbytes + later.nbytes <= _FULL_BYTES
+    is_small = earlier.num_rows + later.num_rows <= FULL or earlier.nbytes + later.nbytes <= FULL_BYTES
     return bool(later.num_rows >= earlier.num_rows and is_small)
 
 

@@ -19,7 +19,7 @@ from tailrace.ground.retries import pause_s
 
 _LOCK_MESSAGE = "database is locked"
 _BACKFILL_MESSAGE = "Another backfill is running"  # ours, if a lock stopped it half-way: Airflow ends it in 2 min or so
-_TRIES_S = 600.0
+TRIES_S = 600.0
 
 
 def run_airflow(
@@ -36,7 +36,7 @@ def run_airflow(
     echo : callable
         Called before each pause with a line that gives the reason.
     """
-    deadline_s, was_locked, tries = time.monotonic() + _TRIES_S, False, 0
+    deadline_s, was_locked, tries = time.monotonic() + TRIES_S, False, 0
     while True:
         process = subprocess.run(
             [sys.executable, "-m", "airflow", *words],

@@ -38,10 +38,10 @@ API_SERVER = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 """The environment variables of the API server by which it returns memory that the console has used; tasks are faster
 without them."""
 
-_AIRFLOW = (sys.executable, "-m", "airflow")
+AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 _POLL_S, _TERMINATION_S = 0.5, 20.0
-_RESTARTS, _RECENT_S = 3, 600.0  # a component is restarted so often within so long
+RESTARTS, _RECENT_S = 3, 600.0  # a component is restarted so often within so long
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)  # also if the parent process ignores Ctrl-C
     parts: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
+        subprocess.run([*AIRFLOW, "db", "migrate"], check=True)
         ends: dict[str, list[float]] = {arguments[0]: [] for arguments in PARTS}
         for arguments in PARTS:
             parts[arguments[0]] = _started(arguments)
@@ -74,7 +74,7 @@ def main() -> int:
                     continue
                 now_s = time.monotonic()
                 ends[name] = [end_s for end_s in ends[name] if now_s - end_s < _RECENT_S] + [now_s]
-                if len(ends[name]) > _RESTARTS:
+                if len(ends[name]) > RESTARTS:
                     _report(f"Airflow's {name} ended with exit code {code}, again: all of it ends")
                     return code or 1
                 _report(f"Airflow's {name} ended with exit code {code}: it is started again")
@@ -93,7 +93,7 @@ def main() -> int:
 
 def _started(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     environment = API_SERVER if arguments[0] == "api-server" else {}
-    return subprocess.Popen([*_AIRFLOW, *arguments], env=environment | os.environ)
+    return subprocess.Popen([*AIRFLOW, *arguments], env=environment | os.environ)
 
 
 def _keep(host: EmbeddedHost | None) -> None:

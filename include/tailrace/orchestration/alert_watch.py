@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOST_AFTER_S = 30.0  # how long a driver host may be silent, as an alert is due within a minute
 FRESH_MS = 15_000  # a driver that has reported within this time lives
-_PROMISE_EVERY_S = 20.0  # interval between two looks at the measured errors
+PROMISE_EVERY_S = 20.0  # interval between two looks at the measured errors
 PAUSES_S = (5.0, 10.0, 20.0, 40.0, 80.0)
 CALM_S = 60.0  # a lag that was within its bound for so long is over
 _AGAIN_S = 15.0  # interval between tries, so that a hanging receiver does not stop the watch
@@ -53,7 +53,7 @@ class AlertWatch:
             return
         try:
             self._observe_driver(status, now_s)
-            if now_s - self._promise_at_s >= _PROMISE_EVERY_S:
+            if now_s - self._promise_at_s >= PROMISE_EVERY_S:
                 self._promise_at_s = now_s
                 self._observe_promise()
         except Exception as error:

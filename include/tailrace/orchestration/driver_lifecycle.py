@@ -25,8 +25,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
-_POLL_S = 0.5
-_GOING_S = 90.0  # how long a deployment waits for a draining driver
+POLL_S = 0.5
+GOING_S = 90.0  # how long a deployment waits for a draining driver
 _LOCK_S = 300.0  # longer than its holder needs to wait for a drain, fence, and deploy
 _FENCE_S = 150.0  # longer than a fence waits for killed processes, and for applications on a platform, to end
 
@@ -100,12 +100,12 @@ def get_or_create(
     name = layout.home.name
     require_at_hand(host, layout)
     driver = inspect(host, layout)
-    for _ in polls(_GOING_S, _POLL_S):
+    for _ in polls(GOING_S, POLL_S):
         driver = inspect(host, layout)
         if not (driver.alive and layout.drain.exists()):
             break
     if driver.alive and layout.drain.exists():
-        raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
+        raise Busy([Problem(name, f"its driver still drains after {GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
         return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     new_name = secrets.token_hex(8)
@@ -171,7 +171,7 @@ def drain(
     driver = inspect(host, layout)
     if driver.alive:
         echo(f"{name}: to be drained, pid {driver.pid}")
-    for _ in polls(deadline_s, _POLL_S):
+    for _ in polls(deadline_s, POLL_S):
         driver = inspect(host, layout)
         if not driver.alive or deployment(layout) != only:
             break

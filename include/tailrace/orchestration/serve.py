@@ -17,7 +17,7 @@ from tailrace.orchestration.platform_environment import ENVIRONMENT, connections
 from tailrace.orchestration.served_folder import ServedFolder
 
 Echo = Callable[[str], Any]
-_LOOK_AGAIN_S = 1.0
+LOOK_AGAIN_S = 1.0
 _LOG_END = 2000  # characters of a log in a message
 
 
@@ -93,7 +93,7 @@ def watch(airflow: EmbeddedAirflow, echo: Echo, pause: Callable[[float], Any] = 
         if code is not None:
             log_end = airflow.log.read_text(errors="replace")[-_LOG_END:]
             raise RuntimeError(f"Airflow ended with exit code {code}; the end of {airflow.log}:\n{log_end}")
-        pause(_LOOK_AGAIN_S)
+        pause(LOOK_AGAIN_S)
 
 
 def _events(file: Path) -> list[str]:

@@ -27,7 +27,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_share import RightShare, right_share
 from tailrace.storage.answer_range import AnswerRange
 
-_LOOKED_AT = 10_000  # of the newest answers, for the keys, the chart and the share
+LOOKED_AT = 10_000  # of the newest answers, for the keys, the chart and the share
 _MOST_KEYS, _LONGEST_KEY = 200, 500
 _NO_SHARE = RightShare(at=[], share=[])
 
@@ -96,7 +96,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
         return AnswersShown(note="There are no answers yet: the stream has not begun.")
     after = Cursor() if request.before is None else Cursor.parse(request.before)
     part = _part(view, request)
-    answers, is_all = newest_answers(view, part, after, request.limit + 1, _LOOKED_AT)
+    answers, is_all = newest_answers(view, part, after, request.limit + 1, LOOKED_AT)
     if not answers.num_rows:
         is_all = (request.start, request.end, request.key, request.before) == (None,) * 4
         withholds = RETRACTED in view.tables.schema("results").names

@@ -28,7 +28,7 @@ MOST_TUPLES = 100_000
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
-_MOST_SEGMENTS = 50  # each may be a file
+MOST_SEGMENTS = 50  # each may be a file
 _COLUMNS = ["event_time", "arrival_time", "tick"]
 
 
@@ -91,7 +91,7 @@ def read_delays(view: QueryView, until: int) -> DelayQuantiles | None:
 def _newest_segments(tables: Tables, until: int) -> pa.Table:
     """Return the newest rows of the table `segments` with tuples up to a point of arrival time."""
     has_tuples = (ds.field("accepted") > 0) & (ds.field("before_end") <= until)
-    newest = np.sort(tables.read("segments", ["ordinal"], has_tuples)["ordinal"].to_numpy())[-_MOST_SEGMENTS:]
+    newest = np.sort(tables.read("segments", ["ordinal"], has_tuples)["ordinal"].to_numpy())[-MOST_SEGMENTS:]
     least = int(newest[0]) if len(newest) else 0
     rows = tables.read("segments", where=has_tuples & (ds.field("ordinal") >= least))
     segments = rows.sort_by([("ordinal", "descending")])

@@ -25,7 +25,7 @@ VALUE = "value: "
 OF_ROW = ("stream", "tick", "tuples", "arrived")
 """The columns of a row of `late` beside those that identify its tuples."""
 
-_MOST_ROWS = 3_000_000  # rows of history that are read to find tuples
+MOST_ROWS = 3_000_000  # rows of history that are read to find tuples
 
 
 class TooManyRows(Exception):
@@ -52,7 +52,7 @@ def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ran
         log = _in_ticks(log, late["tick"].to_numpy())
     log = log.of_events(ranges)
     pieces, read = log.pieces(ranges), log.reader()
-    if sum(piece.rows for piece in pieces) > _MOST_ROWS:
+    if sum(piece.rows for piece in pieces) > MOST_ROWS:
         raise TooManyRows
     values = {part: name for part, name in reader.columns.parts().items() if part in reader.value_types}
     columns = ["event_time", "arrival_time", "key", "id", "tick", "position", *values]

@@ -28,8 +28,8 @@ from tailrace.tables.every import in_ms
 
 HORIZON = "horizon"
 
-_AT_ONCE = 500_000  # rows held while the newest among them are selected
-_MANY = 1_000_000  # rows of files
+AT_ONCE = 500_000  # rows held while the newest among them are selected
+MANY = 1_000_000  # rows of files
 
 MOST_SKIPPED = 1_000_000
 """The answers with the same horizon that a list can page through, as they are read for each page."""
@@ -115,10 +115,10 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int
         for name in names:
             for rows in _read(view, name, part, low, high):
                 answers = pa.concat_tables([answers, rows])
-                if answers.num_rows > _AT_ONCE + wanted:
+                if answers.num_rows > AT_ONCE + wanted:
                     answers = _newest(model, answers, wanted)
         answers = _newest(model, answers, wanted)
-        if answers.num_rows >= wanted or (rows_read > _MANY and answers.num_rows >= least + after.skipped):
+        if answers.num_rows >= wanted or (rows_read > MANY and answers.num_rows >= least + after.skipped):
             is_all = False
             break
     answers = answers.sort_by(_order(model))

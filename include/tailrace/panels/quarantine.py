@@ -21,7 +21,7 @@ from tailrace.sources.record_place import places_of
 from tailrace.storage.progress import committed_until
 from tailrace.storage.status import wall_ms
 
-_LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason
+LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason
 _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
 
 
@@ -102,7 +102,7 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     if not files.total:
         return QuarantineShown(note="No record was rejected.")
     rejects = RejectsByReason()
-    for rows in files.newest(["stream", "reason", "arrival_time"], _LOOKED_AT):
+    for rows in files.newest(["stream", "reason", "arrival_time"], LOOKED_AT):
         rejects.add(rows)
     arrival = rejects.arrival
     # If every record is rejected, nothing is committed any more.

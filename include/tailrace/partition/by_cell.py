@@ -22,10 +22,10 @@ Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
 maxx, maxy of each box, shape (m, 4). A row may have several, or none.
 """
 
-_CELLS_EACH = 64
+CELLS_EACH = 64
 """A row whose box has more cells than this times the tasks goes to all tasks: most of them hold one of its cells."""
 
-_AT_ONCE = 1 << 20
+AT_ONCE = 1 << 20
 """The number of cells of boxes that are processed at once."""
 
 _TOLERATED = 1.25
@@ -62,7 +62,7 @@ class ByCell:
         ids = rows.column("id")
         row, boxes = self.boxes(side, rows)
         counts = self.grid.counts(boxes)
-        everywhere = counts > _CELLS_EACH * tasks
+        everywhere = counts > CELLS_EACH * tasks
         routes = [np.unique(row[everywhere]) * tasks + task for task in range(tasks)]
         row, boxes, counts = row[~everywhere], boxes[~everywhere], counts[~everywhere]
         parts = None if side == LEFT else fraction(ids)[row]
@@ -165,8 +165,8 @@ def _equal(grid: Grid, tasks: int) -> Floats:
 
 
 def _blocks(counts: Ints) -> Iterator[slice]:
-    """Cut boxes, given their counts of cells, into blocks of at most `_AT_ONCE` cells, or of one box."""
-    block = np.cumsum(counts) // _AT_ONCE
+    """Cut boxes, given their counts of cells, into blocks of at most `AT_ONCE` cells, or of one box."""
+    block = np.cumsum(counts) // AT_ONCE
     starts = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
     yield from (slice(start, end) for start, end in pairwise([*starts, len(counts)]))
 

@@ -11,7 +11,7 @@ import yaml
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.regular_files import open_regular
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
 _SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape names no character
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 FieldPath = tuple[str, ...]
@@ -28,7 +28,7 @@ class YamlFile:
         self.lines: dict[FieldPath, int] = {(): 1}
         self.problems: list[tuple[int, Problem]] = []
         try:
-            root = self._compose(text, _LOADER)
+            root = self._compose(text, LOADER)
         except _SYNTAX:
             root = self._compose_slowly(text)
         if not isinstance(root, yaml.MappingNode):

@@ -31,8 +31,8 @@ from tailrace.sources.segments import (
 )
 from tailrace.sources.utf_8 import is_utf_8
 
-_BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
-_SAMPLE_BYTES = 1 << 20
+BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
+SAMPLE_BYTES = 1 << 20
 _MOST_SAMPLES = 64
 
 
@@ -74,7 +74,7 @@ class CsvFiles:
             require(path, columns, header.names)
             names, delimiter = list(dict.fromkeys(columns.named().values())), self.dialect.delimiter
             sample, types = [pa.table({name: pa.array([], pa.string()) for name in names})], None
-            for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, _SAMPLE_BYTES, delimiter), strict=False):
+            for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, SAMPLE_BYTES, delimiter), strict=False):
                 after = file.tell()
                 file.seek(block.start)
                 texts = _split(file.read(block.end - block.start), header.names, names, delimiter)
@@ -106,7 +106,7 @@ class CsvFiles:
         """Return the texts of a file's first records; None where it has none."""
         with open_source(path) as file:
             header, delimiter = read_header(path, file, self.dialect), self.dialect.delimiter
-            block = None if header is None else next(blocks(file, header.end, _SAMPLE_BYTES, delimiter), None)
+            block = None if header is None else next(blocks(file, header.end, SAMPLE_BYTES, delimiter), None)
             if header is None or block is None:
                 return None
             file.seek(block.start)
@@ -115,7 +115,7 @@ class CsvFiles:
     def split(self, path: SourceFile) -> list[Segment]:
         with open_source(path) as file:
             header, delimiter = read_header(path, file, self.dialect), self.dialect.delimiter
-            cut = [] if header is None else list(blocks(file, header.end, _BYTES_PER_SEGMENT, delimiter))
+            cut = [] if header is None else list(blocks(file, header.end, BYTES_PER_SEGMENT, delimiter))
         of_rows = sum(block.records for block in cut)
         first = [0, *accumulate(block.records for block in cut)]
         return [
@@ -239,8 +239,8 @@ def read_header(path: SourceFile, file: BinaryIO, dialect: CsvDialect = COMMAS) 
     Refused
         When it is empty, not well-formed or not UTF-8; or when lines end in carriage returns alone.
     """
-    text = file.read(_SAMPLE_BYTES)
-    while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(_SAMPLE_BYTES)):
+    text = file.read(SAMPLE_BYTES)
+    while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(SAMPLE_BYTES)):
         text += more
     skipped = len(BOM) if text.startswith(BOM) else 0
     if b"\r" in text and b"\n" not in text:
@@ -284,4 +284,4 @@ def _ends_with_a_newline(path: SourceFile) -> bool:
         file.seek(max(size - 1, 0))
         last = file.read(1)
         file.seek(0)
-        return last in (b"\n", b"") or (last == b"\r" and b"\n" not in file.read(_SAMPLE_BYTES))
+        return last in (b"\n", b"") or (last == b"\r" and b"\n" not in file.read(SAMPLE_BYTES))

@@ -26,7 +26,7 @@ from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
 
-_BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens, but at least one file
+BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens, but at least one file
 
 
 class _Observation(NamedTuple):
@@ -156,7 +156,7 @@ class FileFeed:
 
     def _take(self, partitions: OpenPartitions, new: list[Entry], now_s: float) -> list[Segment]:
         """Take the first of the new files, as far as they are complete."""
-        candidates, budget = new[: self._at_once], _BYTES_AT_ONCE
+        candidates, budget = new[: self._at_once], BYTES_AT_ONCE
         observations = {entry.name: self._observe(partitions.source, entry, now_s) for entry in candidates}
         new_segments, taken, types = list[Segment](), list[tuple[ReadFile, int]](), self.types
         gone, unfinished, problem = list[str](), None, None

@@ -28,7 +28,7 @@ from tailrace.sources.segments import (
 )
 
 _LOOKED_AT = 1 << 20
-_BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
+BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
     blocks: list[tuple[int, int, int]] = []
     start = offset = 0
     with open_source(path) as file:
-        while block := file.read(_BYTES_PER_SEGMENT):
+        while block := file.read(BYTES_PER_SEGMENT):
             if line := block.rfind(b"\n") + 1:  # a line may be longer than a block
                 blocks.append((start, offset + line, block.count(b"\n")))
                 start = offset + line

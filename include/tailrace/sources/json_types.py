@@ -26,7 +26,7 @@ _PYTHON_TYPES |= {"int64": (int,), "double": _NUMBER}
 _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
 _INT64 = 1 << 63
-_SAMPLE, _MOST_RECORDS = 1000, 100_000
+SAMPLE, MOST_RECORDS = 1000, 100_000
 """The number of records that determine the types of carried columns, and the most if they have no value."""
 
 
@@ -87,8 +87,8 @@ def shown_types(
             ):
                 shown[name] = merged_types(shown.get(name), nested_type(record[name]))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
-        enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS
-        is_shown = types is not None and (all(map(of_keys.get, keys)) or number >= _MOST_RECORDS)
+        enough = SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else MOST_RECORDS
+        is_shown = types is not None and (all(map(of_keys.get, keys)) or number >= MOST_RECORDS)
         if is_shown and (not carried or number >= enough):
             break
     carried |= {name: "double" for name in scores - wide if carried.get(name) == "int64"}
@@ -104,7 +104,7 @@ def unfit_values(records: Iterable[Mapping[str, Any]], columns: SourceMapping) -
     """Return a value that does not fit for each part that every record needs, see `Format.unfit`."""
     waiting = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
     unfit: dict[str, Any] = {}
-    for record in islice(records, _MOST_RECORDS):
+    for record in islice(records, MOST_RECORDS):
         for part, name in [*waiting.items()]:
             value = record.get(name)
             if value is not None and _type(part, value, columns) is not None:

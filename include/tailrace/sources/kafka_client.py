@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from tailrace.sources.kafka_access import AccessErrors, new_client
 from tailrace.sources.kafka_servers import Servers
 
-_TIMEOUT_S, _POLL_S = 15.0, 0.1
+TIMEOUT_S, _POLL_S = 15.0, 0.1
 _CLIENT: Any = admin  # it exports these classes, but not in its types
 _SPEC = _CLIENT.OffsetSpec
 _CONFIG_TOPIC = _CLIENT.ConfigResource.Type.TOPIC  # type of a resource that has a configuration
@@ -51,7 +51,7 @@ class Topic:
     def description(self) -> tuple[str, list[int]] | None:
         """Return its id and the numbers of its partitions; None if the topic does not exist."""
         with self._access.as_network_errors():
-            future = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=_TIMEOUT_S)[self.name]
+            future = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=TIMEOUT_S)[self.name]
             try:
                 topic = self._result(future)
             except KafkaException as error:
@@ -64,7 +64,7 @@ class Topic:
         """Return its configuration, including defaults."""
         resource = _CLIENT.ConfigResource(_CONFIG_TOPIC, self.name)
         with self._access.as_network_errors():
-            future = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource]
+            future = self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
             return {name: entry.value for name, entry in self._result(future).items()}
 
     def first(self, partitions: list[int]) -> dict[int, int]:
@@ -89,7 +89,7 @@ class Topic:
         asked = {TopicPartition(self.name, part): spec for part in partitions}
         with self._access.as_network_errors():
             futures = self._admin.list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_TIMEOUT_S
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_S
             )
             results = {partition.partition: self._result(future) for partition, future in futures.items()}
         return {part: (info.offset, info.timestamp) for part, info in results.items()}

@@ -23,7 +23,7 @@ MOST_PENDING = 100_000
 PROGRESS_EVERY = 10_000
 """The number of entries of a listing between progress reports."""
 
-_PAGE = 1000  # objects that a store lists by one request; each poll lists at most this number again
+PAGE = 1000  # objects that a store lists by one request; each poll lists at most this number again
 _WHOLE_EVERY_S = 60.0  # between complete listings of a long prefix
 _STILL_NS = 3_000_000_000  # the age from which on a directory's change time proves that nothing was added since
 _RELIST_EVERY_S = 10.0  # the longest time without listing a directory, even if it does not seem to change
@@ -175,7 +175,7 @@ class NewFiles:
         Return None, too, if the store can't list in this way.
         """
         known = self.partitions.known
-        if not self._live or known <= _PAGE:
+        if not self._live or known <= PAGE:
             return None
         if now_s >= self._whole_due_s:
             self._whole_due_s = now_s + _WHOLE_EVERY_S * (1 + known / 100_000)

@@ -31,7 +31,7 @@ from tailrace.sources.segments import (
     require_taken,
 )
 
-_ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
+ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ParquetFiles:
         for group, most in enumerate(rows_of_groups):
             size = metadata.row_group(group).num_rows
             for piece in [most] * (size // most) + [size % most]:
-                if rows and rows + piece > min(_ROWS_PER_SEGMENT, most):
+                if rows and rows + piece > min(ROWS_PER_SEGMENT, most):
                     segments.append(Segment(str(path), first, rows, of_rows=metadata.num_rows))
                     first, rows = first + rows, 0
                 rows += piece

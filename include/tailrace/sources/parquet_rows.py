@@ -20,7 +20,7 @@ _CODED_ROWS = 16_384  # opening the file again, for codes, takes as long as some
 _CODE_BYTES = 2  # per row of a chunk, its dictionary included, in which texts repeat
 _BUFFER_BYTES = 1 << 20  # of a column that is read; without it the column's whole chunk is
 _SAMPLED_ROWS = 1024
-_FEW_ROWS = 65_536  # in a file that is not sampled, which takes some ms; its rows would have to be 4 kB wide
+FEW_ROWS = 65_536  # in a file that is not sampled, which takes some ms; its rows would have to be 4 kB wide
 _FEW_ROWS_OF_OBJECT = 262_144  # a sample of an object takes requests
 
 
@@ -38,7 +38,7 @@ def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
     """
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     row_bytes = 1.0
-    if metadata.num_rows > (_FEW_ROWS if isinstance(file, Path) else _FEW_ROWS_OF_OBJECT):
+    if metadata.num_rows > (FEW_ROWS if isinstance(file, Path) else _FEW_ROWS_OF_OBJECT):
         largest = int(np.argmax([group.num_rows for group in groups]))
         with open_buffered(file) as opened:
             sample = next(opened.iter_batches(_SAMPLED_ROWS, row_groups=[largest], use_threads=False))

@@ -41,7 +41,7 @@ else:
 
 _PATH = "file or directory, relative to the query file: data/readings"
 _CONNECTION = "Airflow connection with the credentials of the object store: lake"
-_FILES_AT_ONCE = 1000
+FILES_AT_ONCE = 1000
 _MOST_SHOWN = 40
 _FILES_SAMPLED = 20
 """The most files examined for the types."""
@@ -146,7 +146,7 @@ class DirectorySource(PathSource):
             opening.columns,
             opening.types,
             () if opening.record is None else opening.record.since(prefix, boundary),
-            _FILES_AT_ONCE if opening.live else None,
+            FILES_AT_ONCE if opening.live else None,
             connection=self.connection,
             record=opening.record if opening.live else None,
             boundary=boundary,

@@ -20,8 +20,8 @@ from tailrace.sources.postgres_table import PostgresTable
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
-_PART_BYTES = 16 << 20
-_LOCK_TIMEOUT = "SET lock_timeout = '5s'"  # for a table that another session changes in a long transaction
+PART_BYTES = 16 << 20
+LOCK_TIMEOUT = "SET lock_timeout = '5s'"  # for a table that another session changes in a long transaction
 _FAR = (1 << 63) - 1  # µs; unlike the least int64, its negative has an opposite
 _FAR_DAYS = (1 << 31) - 1
 _MOST_DIGITS = 38  # of Arrow's decimals
@@ -145,7 +145,7 @@ class PostgresColumns:
         with self.table.server.session() as session:
             session.set_session(isolation_level="REPEATABLE READ", readonly=True)
             with session.cursor() as cursor:
-                cursor.execute(_LOCK_TIMEOUT)
+                cursor.execute(LOCK_TIMEOUT)
                 types = self._types(cursor, columns)
                 rows = _Rows(types)
                 sent = ", ".join(dtype.sent.format(quoted(name)) for name, dtype in types.items())
@@ -197,7 +197,7 @@ class _Rows:
 
     def write(self, rows: bytes) -> None:
         self._waiting += rows
-        if len(self._waiting) >= _PART_BYTES:
+        if len(self._waiting) >= PART_BYTES:
             self._parse()
 
     def table(self) -> pa.Table:

@@ -20,7 +20,7 @@ from tailrace.sources.memory_texts import is_in_memory
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet"} | dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _BLOCK_BYTES = 1 << 20
-_FAR_RECORD = 1_000_000  # to number the line of a record, the file is read up to it
+FAR_RECORD = 1_000_000  # to number the line of a record, the file is read up to it
 _LONGEST = 200
 
 
@@ -104,7 +104,7 @@ def _csv_lines_of(path: str, rows: tuple[int, ...]) -> dict[int, int]:
 
 def _csv_lines(file: Path, rows: Collection[int]) -> dict[int, int]:
     """Return the lines on which records of a file of CSV begin, by their numbers; far ones are left out."""
-    wanted, lines = {row for row in rows if row < _FAR_RECORD}, dict[int, int]()
+    wanted, lines = {row for row in rows if row < FAR_RECORD}, dict[int, int]()
     if not wanted or not file.is_file():
         return lines
     with file.open("rb") as opened:

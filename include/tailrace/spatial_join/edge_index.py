@@ -17,7 +17,7 @@ INTERIOR, BOUNDARY, EXTERIOR = 1, 0, -1
 Locations = NDArray[np.int8]
 """INTERIOR, BOUNDARY or EXTERIOR, shape (n,)."""
 
-_PAIRS = 1 << 14
+PAIRS = 1 << 14
 """The number of (point, row) pairs of a block, so that its columns stay in the cache."""
 
 _RELATIVE_ERROR = 4e-16  # above (3 + 16ε)ε, Shewchuk's filter for the sign of a 2 × 2 determinant
@@ -118,8 +118,8 @@ class EdgeIndex:
         """Return the location of the i-th point relative to the i-th row's polygon; shape (n,)."""
         located = np.full(len(points), EXTERIOR, np.int8)
         if len(self.edges):
-            for first in range(0, len(points), _PAIRS):
-                block = slice(first, first + _PAIRS)
+            for first in range(0, len(points), PAIRS):
+                block = slice(first, first + PAIRS)
                 located[block] = self._locate(points.take(block), rows[block])
         return located
 

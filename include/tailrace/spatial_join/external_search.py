@@ -19,10 +19,10 @@ from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_BLOCK = 1 << 17
+BLOCK = 1 << 17
 """The number of a stream's geometries in one statement."""
 
-_TESTED = 1 << 16
+TESTED = 1 << 16
 """The number of candidates that are tested at once."""
 
 _SHAPES = "SELECT row, ST_GeomFromWKB(shape) AS place FROM given"
@@ -83,8 +83,8 @@ class ExternalSearch:
         parts = [NO_PAIRS]
         with self._lock:  # a connection has one result at a time
             connection = self._connection()
-            for first in range(0, len(left), _BLOCK):
-                pairs = self._find(connection, left.take(slice(first, first + _BLOCK)))
+            for first in range(0, len(left), BLOCK):
+                pairs = self._find(connection, left.take(slice(first, first + BLOCK)))
                 parts.append(Pairs(pairs.left + first, pairs.right))
         return Pairs.joined(parts)
 
@@ -103,9 +103,9 @@ class ExternalSearch:
     def _tested(self, block: Geometries, candidates: Pairs) -> Pairs:
         """Return the candidates that fulfil the condition, without holding all of them as geometries at once."""
         is_pair = np.zeros(len(candidates.left), bool)
-        for first in range(0, len(is_pair), _TESTED):
-            left, row = (side[first : first + _TESTED] for side in candidates)
-            is_pair[first : first + _TESTED] = self.condition.holds(block.take(left), self.table.take(row))
+        for first in range(0, len(is_pair), TESTED):
+            left, row = (side[first : first + TESTED] for side in candidates)
+            is_pair[first : first + TESTED] = self.condition.holds(block.take(left), self.table.take(row))
         return candidates.take(is_pair)
 
     def _connection(self) -> Connection:

@@ -16,7 +16,7 @@ from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.partition.routes import Partition, TaskSlot
 from tailrace.spatial_join.stream_join import StreamJoin
 
-_SHORTEST_FEEDBACK_MS = 10_000
+SHORTEST_FEEDBACK_MS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class JoinedStreams(JoinedPairs):
     @property
     def feedback_ms(self) -> int:
         """The lifetime of rows, so that few plans are in force at once."""
-        return max(self.reach_ms, _SHORTEST_FEEDBACK_MS)
+        return max(self.reach_ms, SHORTEST_FEEDBACK_MS)
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int

@@ -20,7 +20,7 @@ from tailrace.spatial_join.queries import Queries
 BLOCK = 1 << 18
 """Approximate number of candidates tested at once."""
 
-_FIRST_BOXES, _GROWTH = 16, 8
+FIRST_BOXES, _GROWTH = 16, 8
 
 _OF_A_POINT, _OF_A_SHAPE, _OF_A_VERTEX = 160, 640, 16
 """Bytes of an index per point, shape and vertex."""
@@ -130,7 +130,7 @@ class LocalIndex:
         shapes = np.asarray(shapely.box(*boxes.bounds.T), object)
         is_second = np.append(False, boxes.row[1:] <= boxes.row[:-1])
         firsts = int(is_second.argmax()) if is_second.any() else len(is_second)
-        begin, size = 0, _FIRST_BOXES
+        begin, size = 0, FIRST_BOXES
         while begin < len(shapes):
             box, own = self._tree.query(shapes[begin : begin + size])
             query = boxes.row[box + begin]

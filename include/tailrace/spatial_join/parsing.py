@@ -25,10 +25,10 @@ MOST_LEVELS = 100
 
 UNREAD, CURVES, DEEP = "could not be read", "is of curves", f"is nested more than {MOST_LEVELS} deep"
 
-_SHORT = 9 * MOST_LEVELS
+SHORT = 9 * MOST_LEVELS
 """Fewer bytes can't contain more levels: each takes 9 bytes of WKB, more of WKT."""
 
-_MULTIPOLYGON_LEVELS = 3
+MULTIPOLYGON_LEVELS = 3
 """The nested parentheses of a multipolygon."""
 
 _POINT, _LINES, _POLYGON, _CONTAINERS = 1, (2, 8), 3, (4, 5, 6, 7, 9, 10, 11, 12)
@@ -66,7 +66,7 @@ def parse(column: pa.Array, is_hex: Mask | None = None) -> Parsed:
         The texts that are hexadecimal WKB.
     """
     values = column.to_numpy(zero_copy_only=False)
-    long = np.flatnonzero(pc.fill_null(pc.greater(pc.binary_length(column), _SHORT), False)).tolist()
+    long = np.flatnonzero(pc.fill_null(pc.greater(pc.binary_length(column), SHORT), False)).tolist()
     if not _is_text(column.type):
         return _parsed(values, [(shapely.from_wkb, None)], filter(lambda row: _is_deep_wkb(values[row]), long))
     if is_hex is None:
@@ -125,7 +125,7 @@ def _is_deep_text(text: str) -> bool:
 
     Only collections can be: others have at most three levels.
     """
-    most = MOST_LEVELS + _MULTIPOLYGON_LEVELS
+    most = MOST_LEVELS + MULTIPOLYGON_LEVELS
     if text.count("(") <= most:
         return False
     letters = np.frombuffer(text.encode(), np.uint8)

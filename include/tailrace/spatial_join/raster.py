@@ -14,7 +14,7 @@ from tailrace.spatial_join.cells import BITS, RasterFrame
 from tailrace.spatial_join.geometries import Mask, Points
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
 
-_BLOCK = 1 << 15
+BLOCK = 1 << 15
 """The number of points of a block, so that its columns stay in the cache."""
 
 
@@ -94,8 +94,8 @@ class Raster:
     def candidates(self, points: Points) -> RasterCandidates:
         """Return the rows to which points may be related: each point with the rows of its cell."""
         covered, others, entries = [NO_PAIRS], [NO_PAIRS.left], [_NO_ENTRIES]
-        for first in range(0, len(points), _BLOCK):
-            entry = self._entries(points.take(slice(first, first + _BLOCK)))
+        for first in range(0, len(points), BLOCK):
+            entry = self._entries(points.take(slice(first, first + BLOCK)))
             kinds = self.contents.kinds.take(entry)
             alone, other = np.flatnonzero(kinds == _COVERED), np.flatnonzero(kinds == _LISTED)
             covered.append(Pairs(alone + first, self.contents.row.take(entry.take(alone))))

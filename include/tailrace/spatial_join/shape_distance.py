@@ -22,7 +22,7 @@ ellipsoid, chords hardly grow with distances and exclude little, so pieces stay 
 
 _FAR = 2**0.5 * POLAR
 
-_BLOCK = 1 << 14  # pairs searched at once
+BLOCK = 1 << 14  # pairs searched at once
 
 
 def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) -> Floats:
@@ -52,8 +52,8 @@ def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) 
     apart = np.flatnonzero(distance == np.inf)
     (one, first), (two, second) = (_edges_of(side.take(apart)) for side in (left, right))
     reach = float(longest_chord(np.array(limit)))
-    for begin in range(0, len(apart), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
+    for begin in range(0, len(apart), BLOCK):
+        block = slice(begin, begin + BLOCK)
         size = len(first[block])
         search = _Search((one, two), (first[block], second[block]), np.full(size, reach))
         distance[apart[block]] = search.distances()

@@ -29,7 +29,7 @@ _MEETING = frozenset({"intersects", DWITHIN})
 _COVERED = frozenset({"within", "covered_by"})
 """Relations to polygons that have all points of the geometry, and so the vertex."""
 
-_MOST_RUNS = 1 << 18
+MOST_RUNS = 1 << 18
 """The most boxes that the edges of a table have, of some 400 bytes each."""
 
 
@@ -107,7 +107,7 @@ class ShapeSearch:
     @cached_property
     def _runs(self) -> _Runs:
         edges, metric = PolygonEdges.from_shapes(self.areas), self.condition.metric
-        length = -(-len(edges) // _MOST_RUNS) or 1
+        length = -(-len(edges) // MOST_RUNS) or 1
         index = np.arange(len(edges)) - np.searchsorted(edges.row, edges.row)
         starts = index % length == 0
         _, bounds = edges.envelopes(np.cumsum(starts))

@@ -39,7 +39,7 @@ from tailrace.tables.calibration import CALIBRATION_TABLES
 from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.stream import UPSTREAM
 
-_WAIT_S = 60.0  # for a correction, or for a removal of files
+WAIT_S = 60.0  # for a correction, or for a removal of files
 _TRIES = 10  # for a table whose files vanish while it is copied, because its writer compacts it, which is rare
 
 
@@ -60,7 +60,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(home), "the query has never run in this warehouse", "tailrace run, first")
-    with layout.lock(VACUUM, _WAIT_S), new_directory(output, home.name) as new:
+    with layout.lock(VACUUM, WAIT_S), new_directory(output, home.name) as new:
         made_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         copy = _Copy(layout, manifest, Layout(new / home.name))
         has_state = copy.take_state()

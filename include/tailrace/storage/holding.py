@@ -14,7 +14,7 @@ from tailrace.storage.lease import Lease, LeaseLostError
 
 T = TypeVar("T")
 
-_POLL_S = 1.0
+POLL_S = 1.0
 _RENEWALS = 6  # in a term
 _PATIENCE = 1.5  # terms: a living process renews its lease meanwhile, and a dead one's runs out
 
@@ -91,7 +91,7 @@ def _acquire(lease: Lease, where: str, fault: str, wait_s: float | None, tries_a
             left_s = until_s - time.monotonic()
             print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)
             has_reported = True
-        time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
+        time.sleep(min(POLL_S, lease.term_s / _RENEWALS))
 
 
 def retry_while_away(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T:
@@ -109,7 +109,7 @@ def retry_while_away(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T
             if not failed:
                 print(f"waiting for the warehouse: {error}", file=sys.stderr, flush=True)
             failed = True
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
 
 
 def _renew(lease: Lease, renewing: threading.Lock, released: threading.Event, on_loss: OnLoss) -> None:

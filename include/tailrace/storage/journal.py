@@ -24,7 +24,7 @@ from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location, unlink_all
 from tailrace.sources.segments import Segment
 
-_BLOCK = 1000
+BLOCK = 1000
 """The number of entries in a block: older entries are stored as blocks, in a file each."""
 _READERS = 16  # of entries at once; sequentially, a block's entries take minutes in an object store
 
@@ -124,7 +124,7 @@ class Journal:
         try:
             return _entry(json.loads(self._file(batch).read_text()))
         except FileNotFoundError:
-            return _entry(_block(self._block(batch))[batch % _BLOCK])
+            return _entry(_block(self._block(batch))[batch % BLOCK])
 
     def last(self) -> BatchRecord | None:
         """Return the newest entry; None where there is none."""
@@ -139,7 +139,7 @@ class Journal:
     def missing(self) -> int | None:
         """Return the number of the first missing entry before a later one; None without a gap."""
         blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}
-        first = next(block for block in itertools.count(0, _BLOCK) if block not in blocks)
+        first = next(block for block in itertools.count(0, BLOCK) if block not in blocks)
         single = set(self._single_entries())
         later = max([*single, *blocks], default=0)
         return next((number for number in range(first, later) if number not in single), None)
@@ -163,9 +163,9 @@ class Journal:
             if not self._holds(number, content):
                 fault = f"another driver has planned batch {number} meanwhile"
                 raise Busy([Problem(str(self.directory), fault, "one driver a query: this one ends")]) from None
-        if number % _BLOCK == 0:
+        if number % BLOCK == 0:
             with suppress(OSError):  # the entry is there; a later fold merges and deletes what this one leaves
-                self._fold(number // _BLOCK - 1)
+                self._fold(number // BLOCK - 1)
 
     def _holds(self, number: int, content: str) -> bool:
         try:
@@ -178,14 +178,14 @@ class Journal:
     def _fold(self, before: int) -> None:
         """Merge the entries of each block before the given one into one file; later entries keep a file each."""
         numbers = self._single_entries()
-        for block in sorted({number // _BLOCK for number in numbers if number // _BLOCK < before}):
-            target = self._block(block * _BLOCK)
+        for block in sorted({number // BLOCK for number in numbers if number // BLOCK < before}):
+            target = self._block(block * BLOCK)
             if not target.exists():
-                files = [self._file(number) for number in range(block * _BLOCK, (block + 1) * _BLOCK)]
+                files = [self._file(number) for number in range(block * BLOCK, (block + 1) * BLOCK)]
                 with ThreadPoolExecutor(_READERS) as readers:
                     entries = list(readers.map(lambda file: file.read_bytes(), files))
                 write_atomically(target, gzip.compress(b"\n".join(entries)))
-            unlink_all([self._file(number) for number in numbers if number // _BLOCK == block])
+            unlink_all([self._file(number) for number in numbers if number // BLOCK == block])
 
     def _single_entries(self) -> list[int]:
         return [int(file.stem) for file in self.directory.glob("[0-9]*.json")]
@@ -194,7 +194,7 @@ class Journal:
         return self.directory / f"{batch:08d}.json"
 
     def _block(self, batch: int) -> Location:
-        return self.directory / f"{batch // _BLOCK * _BLOCK:08d}.jsonl.gz"
+        return self.directory / f"{batch // BLOCK * BLOCK:08d}.jsonl.gz"
 
 
 @lru_cache(maxsize=2)

@@ -15,7 +15,7 @@ from tailrace.storage.tables import Tables
 
 _VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of a record, or a position in it
 _LONGEST_EXAMPLE = 120
-_MOST_REASONS = 100
+MOST_REASONS = 100
 _OTHERS = "other reasons"
 _COLUMNS = ["reason", "position"]
 
@@ -67,7 +67,7 @@ class Rejections:
         rows = pa.table({"reason": reason, "row": pa.array(range(quarantine.num_rows), pa.int64())})
         grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
         for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
-            known = name if name in self.by_reason or len(self.by_reason) < _MOST_REASONS else _OTHERS
+            known = name if name in self.by_reason or len(self.by_reason) < MOST_REASONS else _OTHERS
             before = self.by_reason.get(known) or Rejected(0, *_example(quarantine.slice(first, 1)))
             self.by_reason[known] = replace(before, records=before.records + count)
 

@@ -6,7 +6,7 @@ from deltalake import DeltaTable
 
 _PROPERTIES = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
 _HOURS = (168, 96, 48, 24, 12, 6, 3, 1)
-_MOST_FILES = 5_000
+MOST_FILES = 5_000
 """The most removed files that a log should remember, as everyone who opens the table, such as every batch,
 reads them.
 """
@@ -27,7 +27,7 @@ def adapt_retention(table: DeltaTable) -> None:
     if present not in [properties(hours) for hours in _HOURS]:
         return
     removed = _removed(table, 0)
-    wanted = next((hours for hours in _HOURS if removed - _removed(table, hours) <= _MOST_FILES), _HOURS[-1])
+    wanted = next((hours for hours in _HOURS if removed - _removed(table, hours) <= MOST_FILES), _HOURS[-1])
     if present != properties(wanted):
         table.alter.set_table_properties(properties(wanted))
 

@@ -31,8 +31,8 @@ from tailrace.tables.every import in_ms
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
 _BATCH_ROWS = 1 << 17  # Arrow's own default
-_FILE_BYTES = 8 << 20  # larger files are left alone, so that a compaction rewrites the last file, not the table
-_RETENTION = properties()
+FILE_BYTES = 8 << 20  # larger files are left alone, so that a compaction rewrites the last file, not the table
+RETENTION = properties()
 
 VACUUM = "vacuum"
 """The lock for removing files of a stream's tables; a correction holds it while it reads them."""
@@ -57,7 +57,7 @@ class Tables:
                 schema,
                 mode="ignore",
                 partition_by=parts,
-                configuration=_RETENTION,
+                configuration=RETENTION,
                 storage_options=storage_options(path),
             )
 
@@ -124,7 +124,7 @@ class Tables:
             if self.has(name):
                 table = self.open(name)
                 with naming_what_is_lost(self.layout, name):
-                    table.optimize.compact(target_size=_FILE_BYTES)
+                    table.optimize.compact(target_size=FILE_BYTES)
                 if removes:
                     adapt_retention(table)
                     table.vacuum(dry_run=False, full=True)  # also files of attempts without a commit

@@ -28,7 +28,7 @@ KEPT_MS = 30 * 86_400_000
 _EVERY_MS = 60_000
 _SOONER_MS = 10_000  # after the observation before, where the state has changed: a problem may come and go each second
 _MOST_PENDING = 1_440  # observations that wait for a table that can't be written; the oldest ones are dropped
-_END_S = 5.0  # for the last observation of a driver to be written
+END_S = 5.0  # for the last observation of a driver to be written
 _ALIKE = {"streaming": "at work", "waiting": "at work"}
 _COPIED = ("state", "problem", "committed", "frontier")
 _TOTALS = ("batches", "rows", "late", "quarantined", "answers", "rows_left")
@@ -96,7 +96,7 @@ class ActivityLog:
         self._pending = [*self._pending, self._row(status)][-_MOST_PENDING:]
         self._write()
         if status.state in OVER:
-            self._finish(time.monotonic() + _END_S)
+            self._finish(time.monotonic() + END_S)
 
     def _finish(self, end_s: float) -> None:
         """Wait until all is written, but not for long; begin no write that is not waited for."""

@@ -13,8 +13,8 @@ from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import LogPosition
 
-_SEGMENTS = 10_000  # in a batch, however small they are
-MOST_WAITING = 2 * _SEGMENTS
+SEGMENTS = 10_000  # in a batch, however small they are
+MOST_WAITING = 2 * SEGMENTS
 """The number of a stream's waiting segments from which on its feed is not polled."""
 
 
@@ -67,7 +67,7 @@ def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int
     A stream's unused share goes to the others.
     """
     rows = {name: sum(segment.rows for segment in unread[name]) for name in names}
-    count, selections = _SEGMENTS, dict.fromkeys(unread, Selection([], []))
+    count, selections = SEGMENTS, dict.fromkeys(unread, Selection([], []))
     ascending = sorted(names, key=lambda name: rows[name])
     for sharers, name in zip(range(len(names), 0, -1), ascending, strict=True):
         selections[name] = mine = _first(unread[name], room // sharers, count // sharers)

@@ -24,7 +24,7 @@ IDLE_S = 60.0
 _SHARE = 10  # of a delivery's duration: the time between slow deliveries
 _LONGEST_S = 45.0
 _BEHIND_S = 120.0  # without a delivery that ended
-_LAST_S = 5.0  # that a drain waits for a delivery, at most twice: its requester ends the driver after 30 s
+LAST_S = 5.0  # that a drain waits for a delivery, at most twice: its requester ends the driver after 30 s
 
 
 @dataclass
@@ -99,11 +99,11 @@ class Delivery:
 
     def finish(self, batches: int) -> None:
         """Deliver the rest before the driver of a live stream ends; after a failure the next driver does."""
-        if self._running is not None and self._running.wait(_LAST_S):
+        if self._running is not None and self._running.wait(LAST_S):
             self._end(self._running)
         if self._running is None and batches > self._delivered:
-            last = self._begin(batches, _LAST_S)
-            if last.wait(_LAST_S):
+            last = self._begin(batches, LAST_S)
+            if last.wait(LAST_S):
                 self._end(last)
         if batches > self._delivered:
             self.reporter.report_problem(self.place.name, "it lacks the newest answers: the next driver adds them")

@@ -32,7 +32,7 @@ from tailrace.tables.every import in_ms
 AWAITED = "awaited source"
 """Name under which the status reports that a stream's source lacks something that may still come."""
 
-_WRITE_EVERY_S = 1.0
+WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", *OVER)  # no report may follow for a long time
 _IDLE_S = 60.0  # without a row to read; rows that come more often do not make a stream idle in between
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
@@ -85,7 +85,7 @@ class StatusReporter:
         """Whether the driver was asked to drain; an object store is asked at most once a second."""
         now_s = time.monotonic()
         if not self.layout.is_remote or now_s >= self._drain_due_s:
-            self._drain_due_s = now_s + _WRITE_EVERY_S
+            self._drain_due_s = now_s + WRITE_EVERY_S
             with nullcontext() if not self.layout.is_remote else suppress(OSError):  # a store may be away for a while
                 self._drain = self.layout.drain.exists()
         return self._drain
@@ -126,7 +126,7 @@ class StatusReporter:
             self._busy_since_s = now_s
         if busy_rows or rows_left:
             self._rows_s = now_s
-        if state in _WRITTEN_AT_ONCE or now_s - self._written_s >= _WRITE_EVERY_S:
+        if state in _WRITTEN_AT_ONCE or now_s - self._written_s >= WRITE_EVERY_S:
             at_ms = wall_ms()
             age_ms = None if self._committed_s is None else round((now_s - self._committed_s) * 1000)
             self._change(
@@ -157,7 +157,7 @@ class StatusReporter:
 
     def report_alive(self) -> None:
         """Repeat the last status, at most once a second, during long operations of the driver."""
-        if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
+        if time.monotonic() - self._written_s >= WRITE_EVERY_S:
             self._status = replace(self._status, at_ms=wall_ms())
             self._write(time.monotonic())
 

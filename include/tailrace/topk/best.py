@@ -17,9 +17,9 @@ from tailrace.windows.panes import Arrays, Ints, late_tuples
 
 Ids = Callable[[Ints], Ints]
 
-_FEW = 4096  # with fewer rows a bound does not pay
-_WORTH = 4  # nor in groups with fewer rows than this many times k
-_HEAD = 16  # the first of this many parts of the rows gives a bound for the others
+FEW = 4096  # with fewer rows a bound does not pay
+WORTH = 4  # nor in groups with fewer rows than this many times k
+HEAD = 16  # the first of this many parts of the rows gives a bound for the others
 _UINT16_CODES = 1 << 16  # codes of up to this many groups have two bytes and sort faster
 
 
@@ -103,11 +103,11 @@ def contenders(group: Ints, worse: Numbers, k: int, ids: Ids) -> Ints:
     """
     n = len(group)
     low, span = (int(group.min()), int(np.ptp(group)) + 1) if n else (0, 0)
-    if n < _FEW or span * k * _WORTH > n:
+    if n < FEW or span * k * WORTH > n:
         return np.arange(n)
-    group, head = group - low, n // _HEAD
+    group, head = group - low, n // HEAD
     bounds = _Bounds(group, worse, k, ids, span)
-    parts, end = [contenders(group[:head], worse[:head], k, ids)], k * _WORTH
+    parts, end = [contenders(group[:head], worse[:head], k, ids)], k * WORTH
     bounds.learn(parts[0])
     index = head + np.flatnonzero(worse[head:] <= bounds.bound[group[head:]])
     codes = group[index]

@@ -10,7 +10,7 @@ from tailrace.topk.best import Best, order_of
 from tailrace.windows.panes import Ints
 from tailrace.windows.windows import Windows
 
-_TABLE = 4  # up to this many entries a row, a table of all codes is cheaper than a search
+TABLE = 4  # up to this many entries a row, a table of all codes is cheaper than a search
 
 
 def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) -> pa.RecordBatch:
@@ -77,7 +77,7 @@ def _with_every_group(group_id: Ints, groups: Ints, index: Ints) -> Ints:
 def _index_of_each(group_id: Ints, groups: Ints) -> Ints:
     """Return the index of one row of each distinct code."""
     offset, span = group_id - groups[0], int(groups[-1] - groups[0]) + 1
-    if span > _TABLE * len(group_id):
+    if span > TABLE * len(group_id):
         offset, span, groups = np.searchsorted(groups, group_id), len(groups), np.arange(len(groups))
     index = np.empty(span, np.int64)
     index[offset] = np.arange(len(group_id))

@@ -238,7 +238,7 @@ def drive(stream: PanelStream, live: bool = False, open_executor: OpenExecutor =
 def reports_at_once() -> Iterator[None]:
     """Write each report, not only one a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tailrace.stream.status_reporter._WRITE_EVERY_S", 0.0)
+        patch.setattr("tailrace.stream.status_reporter.WRITE_EVERY_S", 0.0)
         yield
 
 

@@ -110,5 +110,5 @@ def test_packages_are_compared_with_what_is_wanted():
 
 
 def test_a_missing_airflow_is_a_warning(monkeypatch):
-    monkeypatch.setattr(package_checks, "_AIRFLOW", "no-such-package")
+    monkeypatch.setattr(package_checks, "AIRFLOW", "no-such-package")
     assert package_checks.check_airflow().status == "warning"

@@ -157,7 +157,7 @@ def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks, monkeypatch)
     assert sum(row["answers"] for row in metrics) == len(written) - len(withheld) > 0
     assert sum(dict(row["counts"] or ()).get("withheld", 0) for row in metrics) == len(withheld) > 0
     view = view_of(some.driver.query, some.driver.warehouse)
-    monkeypatch.setattr(answers_panel, "_LOOKED_AT", 3)
+    monkeypatch.setattr(answers_panel, "LOOKED_AT", 3)
     shown = read(view, AnswersRequest(limit=2))
     pages = [len(shown.rows)]
     while shown.next is not None:

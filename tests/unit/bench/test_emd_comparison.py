@@ -131,12 +131,12 @@ def test_a_gain_counts_beyond_the_spread_of_chance_alone() -> None:
 @pytest.mark.needs("long")
 def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     parts = {part: ALL if part == "head" else NEAR for part in report.COMPARED}
-    monkeypatch.setattr(report, "_CUT_PERIODS", 4)
-    monkeypatch.setattr(report, "_SECONDS", 4)
-    monkeypatch.setattr(balance, "_FIRST", 2)
+    monkeypatch.setattr(report, "CUT_PERIODS", 4)
+    monkeypatch.setattr(report, "SECONDS", 4)
+    monkeypatch.setattr(balance, "FIRST", 2)
     monkeypatch.setattr(case_balance, "CASES", CASES[:1])
     monkeypatch.setattr(case_balance, "FRAMES", 200)
-    monkeypatch.setattr(report, "_ROUNDS", 1)
+    monkeypatch.setattr(report, "ROUNDS", 1)
     monkeypatch.setattr(
         report, "cases", lambda: {part: (short("line", seeds=1, contestants=mine),) for part, mine in parts.items()}
     )

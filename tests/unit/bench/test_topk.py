@@ -125,10 +125,10 @@ def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     monkeypatch.setattr(promise, "HOURS", 1)
     monkeypatch.setattr(promise, "SETTLED", 3)
     monkeypatch.setattr(promise, "MANY", 500)
-    monkeypatch.setattr(promise, "_STEPS", 2)
+    monkeypatch.setattr(promise, "STEPS", 2)
     monkeypatch.setattr(drift, "RATE", 10)
     monkeypatch.setattr(drift, "SECONDS", 4_000)
-    monkeypatch.setattr(report, "_IN_PROCESS", 5_000)
+    monkeypatch.setattr(report, "IN_PROCESS", 5_000)
     cost = {
         "cpu_us_a_row": 1.0,
         "driver_mib": 1,

@@ -164,7 +164,7 @@ def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
     desk = MemoryTables(TUPLES, QUERY, CUTS)
     steps, step = [], Aggregate.step
     whole = recent(desk, 12).measure(np.array([0, 300]))
-    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
     monkeypatch.setattr(Aggregate, "step", lambda *arguments: steps.append(1) or step(*arguments))
     parts = recent(desk, 12).measure(np.array([0, 300]))
     assert len(steps) >= 6

@@ -130,7 +130,7 @@ def test_late_tuples_of_pairs_are_named_too(folder, tailrace):
 def test_history_that_would_take_long_is_not_read(folder, tailrace, monkeypatch):
     write_records(folder)
     tailrace("run", "own.yaml", "--engine", "local", "--warehouse", "out", "--bounded")
-    monkeypatch.setattr(late_reading, "_MOST_ROWS", 1)
+    monkeypatch.setattr(late_reading, "MOST_ROWS", 1)
     refused = tailrace("late", "own.yaml", *OPTIONS, code=2).stderr
     assert "too many rows of history" in refused
 

@@ -91,7 +91,7 @@ def test_nothing_is_read_where_no_time_is_far_away(folder, tailrace, monkeypatch
 
 
 def test_of_too_many_records_nothing_is_said(folder, tailrace, monkeypatch):
-    monkeypatch.setattr(outlying_events, "_MOST_ROWS", 19)
+    monkeypatch.setattr(outlying_events, "MOST_ROWS", 19)
     assert said(tailrace("run", *OPTIONS).stderr) == []
 
 

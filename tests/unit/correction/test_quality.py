@@ -145,7 +145,7 @@ def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_
         return measures(kind, versions, length_ms, promise)
 
     monkeypatch.setattr(quality, "measure", spy)
-    monkeypatch.setattr(quality, "_AT_ONCE", 1)
+    monkeypatch.setattr(quality, "AT_ONCE", 1)
     outcome = stream(tuples, SETTINGS, flush=False)
     last = outcome.as_of
     middle = (EPOCH + last) // 200 * 100

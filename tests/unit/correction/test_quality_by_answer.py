@@ -166,7 +166,7 @@ def test_a_correction_measures_each_column_and_the_state_of_the_promise_names_th
 
 def test_a_correction_again_replaces_rows_and_adds_none(tmp_path, query, monkeypatch) -> None:
     first = seen(query, tmp_path)
-    monkeypatch.setattr(quality, "_AT_ONCE", 1)
+    monkeypatch.setattr(quality, "AT_ONCE", 1)
     correct(query, tmp_path / "wh")
     assert seen(query, tmp_path) == first
     assert read_quality(query, tmp_path / "wh")[0].num_rows == len(first)

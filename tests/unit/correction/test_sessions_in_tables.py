@@ -96,7 +96,7 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     assert found(query, warehouse) == {("a", 0, 10): (1, 1 / 2), ("b", 12, 23): (2, 1)} | second
     assert found(query, warehouse, AnswerRange(EPOCH + 18, EPOCH + 19)).items() >= second.items()
     assert_current(driver)
-    monkeypatch.setattr(current_table, "_PART_ROWS", 1)
+    monkeypatch.setattr(current_table, "PART_ROWS", 1)
     shutil.rmtree(driver.layout.table(CURRENT))  # so that all of it is written, in parts
     assert_current(driver)
     waiting = Uncorrected.read(driver.tables)

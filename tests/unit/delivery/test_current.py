@@ -76,7 +76,7 @@ def test_a_refresh_that_died_between_its_commits_is_repeated(tmp_path, monkeypat
 
 
 def test_what_is_read_again_is_written_in_parts_that_make_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(current, "_PART_ROWS", 7)
+    monkeypatch.setattr(current, "PART_ROWS", 7)
     desk = with_corrections("topk", tmp_path)
     shutil.rmtree(desk.table)
     desk.refresh()
@@ -156,7 +156,7 @@ def test_batches_without_answers_are_not_read_again_for_ever(tmp_path, monkeypat
     for _ in range(3):
         tables.add("results", tables.open("results").to_pyarrow_table().slice(0, 0))
     assert (desk.refresh(), desk.version()) == (0, version)
-    monkeypatch.setattr(current, "_MOST_COMMITS", 3)
+    monkeypatch.setattr(current, "MOST_COMMITS", 3)
     assert (desk.refresh(), desk.version()) == (0, version + 1)
     assert (desk.refresh(), desk.version()) == (0, version + 1)
     assert rows_of(desk.current()) == before
@@ -164,7 +164,7 @@ def test_batches_without_answers_are_not_read_again_for_ever(tmp_path, monkeypat
 
 def test_it_is_compacted_though_a_refresh_makes_two_commits(tmp_path, monkeypatch):
     compacted = []
-    monkeypatch.setattr(current, "_COMPACT_EVERY", 3)
+    monkeypatch.setattr(current, "COMPACT_EVERY", 3)
     monkeypatch.setattr(current.Tables, "compact", lambda self, names: compacted.extend(names))
     desk = Desk("aggregate", tmp_path, seed=1)
     for _ in range(6):

@@ -164,7 +164,7 @@ def test_a_delivery_that_dies_before_its_position_is_repeated(corrected, monkeyp
 
 
 def test_more_answers_than_one_condition_takes_are_sent(corrected, monkeypatch):
-    monkeypatch.setattr(topic_answers, "_MOST_GROUPS", 1)
+    monkeypatch.setattr(topic_answers, "MOST_GROUPS", 1)
     corrected.send()
     corrected.assert_shown()
 

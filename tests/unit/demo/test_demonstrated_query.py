@@ -50,7 +50,7 @@ class Airflow:
 
 @pytest.fixture
 def demo_query(tmp_path, monkeypatch):
-    monkeypatch.setattr(demonstrated_query, "_POLL_S", 0)
+    monkeypatch.setattr(demonstrated_query, "POLL_S", 0)
 
     def build(file: Path = FLIGHTS, **polls: list[list[str]]) -> DemoQuery:
         airflow = Airflow(**polls)
@@ -100,7 +100,7 @@ def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_que
 
 
 def test_corrections_that_never_end_are_an_error(demo_query, monkeypatch):
-    monkeypatch.setattr(demonstrated_query, "_PATIENCE_S", 0)
+    monkeypatch.setattr(demonstrated_query, "PATIENCE_S", 0)
     with pytest.raises(RuntimeError, match="the corrections of flights did not come to their end within 0 s"):
         demo_query(manual=[["running"]]).correct_the_rest()
 

@@ -41,7 +41,7 @@ class Writer:
 def sending(tmp_path, monkeypatch):
     """The sending of 200 readings, at once and in this thread."""
     monkeypatch.setattr(topics, "TopicWriter", Writer)
-    monkeypatch.setattr(topics, "_RATE", 1e9)
+    monkeypatch.setattr(topics, "RATE", 1e9)
     monkeypatch.setattr(
         topics.threading, "Thread", lambda target, name, daemon: SimpleNamespace(start=target, daemon=daemon)
     )

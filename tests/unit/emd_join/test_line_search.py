@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("filters", [line_search.FILTERS, {"centroid"}, {"coarse"}, set()])
 @pytest.mark.parametrize("bins", [1, 2, 40])
 def test_the_search_on_a_line_finds_the_pairs_of_the_wasserstein_distance(monkeypatch, filters, bins):
-    monkeypatch.setattr(line_search, "_QUERIES", 7)
-    monkeypatch.setattr(line_search, "_TARGETS", 11)
-    monkeypatch.setattr(line_search, "_PIECE", 3)
+    monkeypatch.setattr(line_search, "QUERIES", 7)
+    monkeypatch.setattr(line_search, "TARGETS", 11)
+    monkeypatch.setattr(line_search, "PIECE", 3)
     random = np.random.default_rng(bins)
     queries, targets = generated(random, bins, 30), np.concatenate([generated(random, bins, 40), np.eye(bins)])
     steps = random.uniform(0.1, 2, bins - 1)

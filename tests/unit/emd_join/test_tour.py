@@ -24,7 +24,7 @@ def test_a_tour_goes_to_the_nearest_and_block_by_block(monkeypatch):
     assert tour.tour_of_bins(grid_costs(6)).tolist() in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0])
     keys = np.array([[0.0, 0.0], [1.0, 9.0], [2.0, 0.0], [3.0, 8.5], [4.0, 0.0]])
     assert tour.tour_of_keys(keys).tolist() == [0, 2, 4, 3, 1]
-    monkeypatch.setattr(tour, "_BLOCK", 2)
+    monkeypatch.setattr(tour, "BLOCK", 2)
     assert tour.tour_of_keys(keys).tolist() == [0, 1, 2, 3, 4]
 
 

@@ -59,7 +59,7 @@ def files(tmp_path) -> AnswerFiles:
 
 
 def test_answers_are_stamped_by_their_own_tuples(files, monkeypatch):
-    monkeypatch.setattr(answer_files, "_FIRST_BLOCK", 2)
+    monkeypatch.setattr(answer_files, "FIRST_BLOCK", 2)
     kind = Repeats()
     written = files.write(kind, tuples_of([2, 10, 23, 1], [250, 110, 99, 100]), VERSION, 7, 100)
     assert (kind.blocks, kind.versions) == ([2, 2], {Path("versions/v.csv")})
@@ -106,7 +106,7 @@ def test_blocks_grow_to_where_their_answers_are_enough(files, monkeypatch):
 
 
 def test_a_writer_that_fails_leaves_no_file(files, monkeypatch):
-    monkeypatch.setattr(answer_files, "_FIRST_BLOCK", 1)
+    monkeypatch.setattr(answer_files, "FIRST_BLOCK", 1)
 
     class Failing(Repeats):
         def answers_of(self, tuples, version):

@@ -66,7 +66,7 @@ def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
 def test_a_large_state_is_read_from_its_file(tmp_path, monkeypatch):
     driver = begun("aggregate", tmp_path)
     pipeline = pipeline_of(driver.query, driver.layout, driver.layout.manifest())
-    monkeypatch.setattr(local_executor, "_MOST_HELD", 0)
+    monkeypatch.setattr(local_executor, "MOST_HELD", 0)
     executor = LocalExecutor(pipeline, TaskStates(tmp_path / "states"))
     rows_of(executor, driver, 0)
     assert not executor.held

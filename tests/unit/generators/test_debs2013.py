@@ -51,7 +51,7 @@ def test_rows_of_the_match(tmp_path):
 
 
 def test_ids_are_consecutive_over_the_blocks_of_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("generators.debs2013._BLOCK", 1000)
+    monkeypatch.setattr("generators.debs2013.BLOCK", 1000)
     table = read(match(tmp_path, *[SHOE, BALL] * 500), KICK_OFF)
     assert table["id"].num_chunks > 1
     assert table["id"].to_pylist() == list(range(1000))
@@ -80,7 +80,7 @@ def test_a_compressed_file_is_read(tmp_path):
 )
 @pytest.mark.parametrize("before", [1, 10_000])
 def test_a_broken_row_is_refused_with_its_line_and_field(tmp_path, monkeypatch, broken, message, before):
-    monkeypatch.setattr("generators.debs2013._BLOCK", 100_000)
+    monkeypatch.setattr("generators.debs2013.BLOCK", 100_000)
     path = match(tmp_path, *[SHOE] * before, "", BALL, broken, "nonsense")
     with pytest.raises(Refused, match=message.replace("4:", f"{before + 3}:", 1)):
         read(path, KICK_OFF)

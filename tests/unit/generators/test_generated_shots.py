@@ -30,7 +30,7 @@ def test_masses_are_whole_pixels(shape: tuple[int, ...]) -> None:
 def test_a_seed_determines_the_film(monkeypatch: pytest.MonkeyPatch) -> None:
     film = shots(200, seed=5)
     assert not np.array_equal(film, shots(200, seed=6))
-    monkeypatch.setattr(generated_shots, "_BLOCK", 7)
+    monkeypatch.setattr(generated_shots, "BLOCK", 7)
     assert np.array_equal(film, shots(200, seed=5))
 
 

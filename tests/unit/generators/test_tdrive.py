@@ -71,7 +71,7 @@ def test_the_files_of_a_directory_are_read_in_the_order_of_their_numbers(tmp_pat
 
 
 def test_numbers_go_on_from_file_to_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tdrive, "_ROWS", 2)
+    monkeypatch.setattr(tdrive, "ROWS", 2)
     write(tmp_path / "a.txt", FIRST, OTHER)
     write(tmp_path / "b.txt", SECOND, SECOND)
     table = read(tmp_path).table
@@ -107,7 +107,7 @@ def test_a_bad_line_is_kept_out_with_its_place_and_the_reason(tmp_path: Path, ba
 def test_lines_count_over_blocks_and_files_and_the_list_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tdrive, "_BLOCK", 100)
+    monkeypatch.setattr(tdrive, "BLOCK", 100)
     monkeypatch.setattr(tdrive, "LISTED", 3)
     first = write(tmp_path / "a.txt", *[FIRST] * 50, "bad", *[FIRST] * 50, "bad")
     second = write(tmp_path / "b.txt", "bad", FIRST, "bad")

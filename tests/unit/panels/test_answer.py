@@ -195,7 +195,7 @@ def test_a_source_file_that_is_gone_leaves_the_versions(windows):
 
 def test_history_that_would_take_long_is_not_read(windows, monkeypatch):
     answer = one_with_late(windows)
-    monkeypatch.setattr(late_reading, "_MOST_ROWS", 1)
+    monkeypatch.setattr(late_reading, "MOST_ROWS", 1)
     shown = ask(windows, answer)
     assert (shown.late, shown.late_total > 0) == ([], True)
     assert "too many tuples" in shown.note

@@ -270,12 +270,12 @@ def test_what_lies_beyond_those_looked_at_is_said_and_follows(windows, monkeypat
         return as_shown([row for page in pages(windows, limit=150) for row in page.rows])
 
     whole = listed()
-    monkeypatch.setattr(module, "_LOOKED_AT", 150)
+    monkeypatch.setattr(module, "LOOKED_AT", 150)
     assert ask(windows, limit=150).note == "Keys, chart and share are of 150 answers; older ones follow."
     assert listed() == whole
-    monkeypatch.setattr(module, "_LOOKED_AT", 10_000)
-    monkeypatch.setattr(newest_answers, "_MANY", 0)
-    monkeypatch.setattr(newest_answers, "_AT_ONCE", 0)
+    monkeypatch.setattr(module, "LOOKED_AT", 10_000)
+    monkeypatch.setattr(newest_answers, "MANY", 0)
+    monkeypatch.setattr(newest_answers, "AT_ONCE", 0)
     assert listed() == whole
 
 
@@ -290,7 +290,7 @@ def test_no_file_of_older_answers_is_read(tmp_path):
     for file in oldest:
         (driver.layout.table("results") / file["path"]).unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_LOOKED_AT", 4)
+        patch.setattr(module, "LOOKED_AT", 4)
         assert ask(view, limit=3).rows == expected.rows
     with pytest.raises(Damaged):
         ask(view)

@@ -144,7 +144,7 @@ def test_the_delays_are_how_far_event_times_were_behind_t_max(stream, answer):
 
 
 def test_the_delays_of_tuples_count_from_t_max_before_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(delays, "_MOST_SEGMENTS", 1)
+    monkeypatch.setattr(delays, "MOST_SEGMENTS", 1)
     arrivals = [EPOCH + 10_000 + 100 * n for n in range(20)]
     ahead = [Tuple(arrival, arrival, f"a{n}", "k", 1.0) for n, arrival in enumerate(arrivals)]
     behind = [Tuple(EPOCH + 5_000, arrival + 2_000, f"b{n}", "k", 1.0) for n, arrival in enumerate(arrivals)]
@@ -158,7 +158,7 @@ def test_the_delays_of_tuples_count_from_t_max_before_them(tmp_path, monkeypatch
 
 
 def test_the_delays_are_those_of_the_newest_segments(stream, answer, monkeypatch):
-    monkeypatch.setattr(delays, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(delays, "MOST_SEGMENTS", 2)
     newest = frontier.read(stream.view, ArrivalRequest()).delays
     plain = _plain_delays([[(t.event_time, t.arrival_time) for t in stream.tuples]], answer.to)
     left = len(stream.tuples) - len(plain)  # came in a tick that is not complete

@@ -264,12 +264,12 @@ def test_a_record_ahead_of_the_wall_clock_is_not_now(tmp_path, monkeypatch):
 
 
 def test_reasons_without_end_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(rejected_records, "_MOST_REASONS", 2)
+    monkeypatch.setattr(rejected_records, "MOST_REASONS", 2)
     rows = [{"stream": "s", "position": f"a#{n}", "reason": f"r{n}", "arrival_time": n * 1000} for n in range(4)]
     view = quarantine(tmp_path, rows)
     assert [(each.reason, each.records) for each in ask(view).reasons] == [("r2", 1), ("r3", 1), ("other reasons", 2)]
     assert [each.reason for each in ask(view, reason="other reasons").records] == ["r1", "r0"]
-    monkeypatch.setattr(module, "_LOOKED_AT", 3)
+    monkeypatch.setattr(module, "LOOKED_AT", 3)
     shown = ask(view)
     assert (shown.total, shown.note) == (4, "By reason, the newest 3 of 4 records are counted.")
 

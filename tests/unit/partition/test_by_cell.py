@@ -70,8 +70,8 @@ def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, t
     versions = [0] * some_before + [plan.version for plan in living]
     rows, under, routes = [], [], []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_cell, "_CELLS_EACH", data.draw(st.sampled_from([1, 64])))
-        patch.setattr(by_cell, "_AT_ONCE", at_once)
+        patch.setattr(by_cell, "CELLS_EACH", data.draw(st.sampled_from([1, 64])))
+        patch.setattr(by_cell, "AT_ONCE", at_once)
         for side in (0, 1):
             boxes = data.draw(st.lists(st.lists(a_box(), max_size=2), min_size=1, max_size=5))
             placed = data.draw(st.sampled_from(versions))  # all its rows came under this plan, the newest then

@@ -44,7 +44,7 @@ PIECES = (
 def read_by(loader: Any, text: str) -> tuple[Any, Any] | None:
     """Return the data and the lines that a loader reads; None where the text is refused, or has a problem."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml_file, "_LOADER", loader)
+        patch.setattr(yaml_file, "LOADER", loader)
         try:
             read = YamlFile(Path("query.yaml"), text)
         except Refused:
@@ -53,7 +53,7 @@ def read_by(loader: Any, text: str) -> tuple[Any, Any] | None:
 
 
 def test_libyaml_is_there() -> None:
-    assert yaml_file._LOADER is yaml.CSafeLoader
+    assert yaml_file.LOADER is yaml.CSafeLoader
 
 
 @drawn(2_000)

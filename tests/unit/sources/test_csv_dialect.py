@@ -78,7 +78,7 @@ def test_fields_are_those_of_another_reader(tmp_path_factory, delimiter, records
 @pytest.mark.parametrize("block", [1, 9, 1000])
 def test_a_file_is_split_at_the_ends_of_its_own_records(path, monkeypatch, block):
     path.write_bytes(b't;id;v\n1;"a\nb;c";2\n3;d,"e;4\n5;f;6\n')
-    monkeypatch.setattr(csv_files, "_BYTES_PER_SEGMENT", block)
+    monkeypatch.setattr(csv_files, "BYTES_PER_SEGMENT", block)
     files = CsvFiles(dialect=CsvDialect(";"))
     parts = [files.read(segment, {"id": "string"}).table for segment in files.split(path)]
     assert pa.concat_tables(parts)["id"].to_pylist() == ["a\nb;c", 'd,"e', "f"]

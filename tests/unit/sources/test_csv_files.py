@@ -136,7 +136,7 @@ RECORDS = [GOOD.strip(), b"x", b'1,"b\nb",2', b"", b'1,"a,2', b"1,c,2", b'"1","'
 def test_a_file_is_split_by_bytes_at_the_ends_of_records_without_losing_one(path, monkeypatch, block, end) -> None:
     path.write_bytes(HEADER + b"\n".join(RECORDS * 3) + end)
     whole = Segment(str(path), 0, 3 * len(RECORDS))
-    monkeypatch.setattr(csv_files, "_BYTES_PER_SEGMENT", block)
+    monkeypatch.setattr(csv_files, "BYTES_PER_SEGMENT", block)
     parts = FILES.split(path)
     assert [(part.first_row, part.of_rows) for part in parts] == [
         (sum(part.rows for part in parts[:number]), whole.rows) for number in range(len(parts))
@@ -152,7 +152,7 @@ def test_a_file_is_split_by_bytes_at_the_ends_of_records_without_losing_one(path
 @pytest.mark.parametrize("first", range(4))
 def test_a_part_of_a_segment_is_read_by_its_rows(path, monkeypatch, block, first) -> None:
     path.write_bytes(HEADER + b"".join(b"%d,a,0.5\n" % line for line in range(7)))
-    monkeypatch.setattr(csv_files, "_BYTES_PER_SEGMENT", block)
+    monkeypatch.setattr(csv_files, "BYTES_PER_SEGMENT", block)
     for part in FILES.split(path):
         rest = replace(part, first_row=part.first_row + first, rows=max(part.rows - first, 0))
         assert FILES.read(rest, TYPES).table["t"].to_pylist() == list(range(rest.first_row, rest.first_row + rest.rows))
@@ -219,7 +219,7 @@ def test_ids_and_keys_are_texts_whatever_the_first_megabyte_holds(path: Path) ->
 
 
 def test_types_are_looked_for_beyond_the_first_sample(path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(csv_files, "_SAMPLE_BYTES", 64)
+    monkeypatch.setattr(csv_files, "SAMPLE_BYTES", 64)
     assert types(path, "t,id,k,v\n" + ",,,\n" * 100 + "1,a,b,2\n") == {
         "t": "int64",
         "id": "string",
@@ -323,7 +323,7 @@ def test_a_later_number_that_a_double_does_not_give_back_is_malformed_where_it_i
 
 
 def test_types_of_a_column_without_a_text_are_looked_for_beyond_the_first_sample(path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(csv_files, "_SAMPLE_BYTES", 64)
+    monkeypatch.setattr(csv_files, "SAMPLE_BYTES", 64)
     found = types(path, "t,id,k,v,more\n" + "1,a,b,2,\n" * 100 + "1,a,b,2,7\n", MORE)
     assert found is not None
     assert found["more"] == "int64"

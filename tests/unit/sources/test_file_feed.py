@@ -46,7 +46,7 @@ def test_types_are_those_of_the_first_file(tmp_path):
 
 
 def test_segments_carry_the_size_and_rows_of_their_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 2)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 2)
     path = write(tmp_path, "b.parquet", 5) / "b.parquet"
     segments = make_feed(tmp_path).fresh()
     assert [(s.path, s.first_row, s.rows) for s in segments] == [
@@ -66,7 +66,7 @@ def test_files_without_rows_give_no_segments(tmp_path):
 # segments  b 0 1 │ 2 3 │ 4   c 0 1 │ 2 3      restarted after any of them, when file a has arrived
 @pytest.mark.parametrize("stop", range(6))
 def test_after_a_restart_the_rest_of_a_file_read_in_part_comes_first(tmp_path, monkeypatch, stop):
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 2)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 2)
     write(tmp_path, "b.parquet", 5)
     read = make_feed(write(tmp_path, "c.parquet", 4)).fresh()[:stop]
     write(tmp_path, "a.parquet", 1)
@@ -259,7 +259,7 @@ FAILS = {"an error": OSError("not now"), "a refusal": refuse("x", "not whole", "
 @pytest.mark.parametrize("where", ["split", "types"])
 @pytest.mark.parametrize("at_once", [None, 9])
 def test_a_call_that_fails_neither_loses_nor_repeats_a_segment(tmp_path, monkeypatch, where, failure, at_once):
-    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", len(LINE) + 9)
+    monkeypatch.setattr(json_files, "BYTES_PER_SEGMENT", len(LINE) + 9)
     feed = make_feed(write_json(tmp_path, "a.json", GOOD, GOOD), format_name="json", at_once=at_once)
     write_json(tmp_path, "b.json", GOOD, GOOD)
     write_json(tmp_path, "c.json", GOOD)
@@ -283,7 +283,7 @@ def test_a_call_that_fails_neither_loses_nor_repeats_a_segment(tmp_path, monkeyp
 
 
 def test_a_call_that_opens_large_files_ends_early(tmp_path, monkeypatch):
-    monkeypatch.setattr("tailrace.sources.file_feed._BYTES_AT_ONCE", 1)
+    monkeypatch.setattr("tailrace.sources.file_feed.BYTES_AT_ONCE", 1)
     for name in "abc":
         write(tmp_path, f"{name}.parquet", 2)
     feed = make_feed(tmp_path, at_once=9)

@@ -134,7 +134,7 @@ def test_a_file_is_split_by_bytes_at_line_ends_without_losing_a_record(path, mon
     text = b"\n".join(LINES * 3) + end
     path.write_bytes(text)
     whole = Segment(str(path), 0, 3 * len(LINES) + (end == b"\n\n"))
-    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    monkeypatch.setattr(json_files, "BYTES_PER_SEGMENT", block)
     parts = FILES.split(path)
     assert [(part.first_row, part.of_rows) for part in parts] == [
         (sum(part.rows for part in parts[:number]), whole.rows) for number in range(len(parts))
@@ -153,7 +153,7 @@ def test_a_file_is_split_by_bytes_at_line_ends_without_losing_a_record(path, mon
 @pytest.mark.parametrize("first", range(4))
 def test_a_part_of_a_segment_is_read_by_its_rows(path, monkeypatch, block, first) -> None:
     path.write_bytes(b"".join(b'{"t": %d, "id": "a", "v": 0.5}\n' % line for line in range(7)))
-    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    monkeypatch.setattr(json_files, "BYTES_PER_SEGMENT", block)
     for part in FILES.split(path):
         rest = replace(part, first_row=part.first_row + first, rows=max(part.rows - first, 0))
         times = FILES.read(rest, TYPES).table["t"].to_pylist()
@@ -173,7 +173,7 @@ class Counting(io.FileIO):
 
 def test_reading_a_segment_reads_only_its_bytes(path, monkeypatch) -> None:
     path.write_bytes(GOOD * 1000)
-    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", 10 * len(GOOD))
+    monkeypatch.setattr(json_files, "BYTES_PER_SEGMENT", 10 * len(GOOD))
     parts = FILES.split(path)
 
     def counting(file: Path, mode: str) -> Counting:

@@ -70,8 +70,8 @@ def test_the_record_of_the_other_types_need_not_have_it():
 
 
 def test_some_records_are_looked_at_and_no_more(monkeypatch):
-    monkeypatch.setattr(json_types, "_SAMPLE", 3)
-    monkeypatch.setattr(json_types, "_MOST_RECORDS", 5)
+    monkeypatch.setattr(json_types, "SAMPLE", 3)
+    monkeypatch.setattr(json_types, "MOST_RECORDS", 5)
     assert shown(1, 1, 1, 1.5) == "int64"
     assert shown(1, 1, 1.5, 1) == "double"
     assert shown(None, None, None, None, "a") == "string"

@@ -73,7 +73,7 @@ def live(lake, monkeypatch):
 
 
 def test_a_long_prefix_is_listed_from_its_last_object_on(lake, live, monkeypatch):
-    monkeypatch.setattr(new_files, "_PAGE", 2)
+    monkeypatch.setattr(new_files, "PAGE", 2)
     feed, asked = live
 
     def add(*paths):
@@ -100,7 +100,7 @@ def test_a_long_prefix_is_listed_from_its_last_object_on(lake, live, monkeypatch
 
 
 def test_a_directory_in_a_store_that_is_no_partition_is_refused_by_any_listing(lake, live, monkeypatch):
-    monkeypatch.setattr(new_files, "_PAGE", 0)
+    monkeypatch.setattr(new_files, "PAGE", 0)
     feed, asked = live
     (lake / "new").mkdir()
     (lake / "new" / "a.parquet").write_bytes(b"a")

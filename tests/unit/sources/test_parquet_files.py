@@ -202,7 +202,7 @@ def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(
 
 
 def test_a_large_file_is_split_between_row_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 5)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 5)
     pq.write_table(table(11), path, row_group_size=2)  # groups of 2 2 2 2 2 1
     segments = FILES.split(path)
     assert [(segment.first_row, segment.rows) for segment in segments] == [(0, 4), (4, 4), (8, 3)]
@@ -210,13 +210,13 @@ def test_a_large_file_is_split_between_row_groups(path: Path, monkeypatch: pytes
 
 
 def test_a_row_group_larger_than_a_segment_stays_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 1)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 1)
     pq.write_table(table(5), path, row_group_size=3)
     assert [(segment.first_row, segment.rows) for segment in FILES.split(path)] == [(0, 3), (3, 2)]
 
 
 def test_the_segments_hold_every_record_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 4)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 4)
     pq.write_table(table(11), path, row_group_size=3)
     types = FILES.types(path, COLUMNS)
     raws = [FILES.read(segment, types) for segment in FILES.split(path)]

@@ -91,7 +91,7 @@ def test_row_groups_that_are_small_each_and_large_together_are_cut_too(
     assert len(FILES.split(tmp_path / "a.parquet")) == 1
     monkeypatch.setattr(parquet_rows, "SEGMENT_BYTES", 1 << 20)
     assert len(FILES.split(tmp_path / "a.parquet")) == 1, "text that is repeated, in a file with few rows"
-    monkeypatch.setattr(parquet_rows, "_FEW_ROWS", 1000)
+    monkeypatch.setattr(parquet_rows, "FEW_ROWS", 1000)
     segments = FILES.split(tmp_path / "a.parquet")
     assert len(segments) > 4
     assert sum(segment.rows for segment in segments) == 20_000

@@ -63,7 +63,7 @@ def test_a_file_that_was_replaced_since_is_named_by_the_number_of_the_record(tmp
 
 
 def test_a_record_of_csv_that_is_far_in_its_file_is_named_by_its_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_place, "_FAR_RECORD", 1)
+    monkeypatch.setattr(record_place, "FAR_RECORD", 1)
     file = tmp_path / "far.txt"
     file.write_text("a\n1\n2\n")
     assert [place_of(f"{file}#{row}", "csv") for row in (0, 1)] == ["far.txt, line 2", "far.txt, record 2"]

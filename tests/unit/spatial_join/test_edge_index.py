@@ -51,7 +51,7 @@ def located(shapes, points):
     ("scale", "shift"), [(1.0, 0.0), (1e-7, 116.4), (1e9, -3.0), (100.0, 1e15), (1e-148, 0.0), (1e150, 0)]
 )
 def test_locations_are_those_of_geos(kind, scale, shift, monkeypatch):
-    monkeypatch.setattr(edge_index, "_PAIRS", 97)
+    monkeypatch.setattr(edge_index, "PAIRS", 97)
     shapes = shapely.transform(areas(1, kind), lambda places: places * scale + shift)
     shapes = shapes[shapely.is_valid(shapes) & ~shapely.is_empty(shapes)]
     assert len(shapes)

@@ -29,8 +29,8 @@ SOME = Points(np.array([0.5, 0.2, 9.0]), np.array([0.5, 0.7, 9.0]))
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(external_search, "_BLOCK", 37)
-    monkeypatch.setattr(external_search, "_TESTED", 11)
+    monkeypatch.setattr(external_search, "BLOCK", 37)
+    monkeypatch.setattr(external_search, "TESTED", 11)
 
 
 def of_relation(shapes, relation):

@@ -151,7 +151,7 @@ def test_a_geometry_that_meets_both_boxes_of_a_query_is_found_once():
 def test_blocks_change_nothing(monkeypatch, block):
     monkeypatch.setattr(pair_search, "BLOCK", block)
     monkeypatch.setattr(strips, "BLOCK", block)
-    monkeypatch.setattr(pair_search, "_FIRST_BOXES", 1)
+    monkeypatch.setattr(pair_search, "FIRST_BOXES", 1)
     shapes = lattice_geometries()[::3]
     geometries = shaped(shapes)
     for relation, distance in (("intersects", None), ("dwithin", 1.0), ("disjoint", None)):

@@ -119,11 +119,11 @@ def levels_of(tree: list | None) -> int:
 def test_the_levels_are_those_of_the_geometry(tree, order):
     shape, levels = build(tree), levels_of(tree)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "_SHORT", 0)
+        patch.setattr(parsing, "SHORT", 0)
         for most in {max(levels - 1, 0), levels}:
             patch.setattr(parsing, "MOST_LEVELS", most)
             assert bool(parse(pa.array([shapely.to_wkb(shape, byte_order=order)])).faults) == (levels > most)
-        patch.setattr(parsing, "_MULTIPOLYGON_LEVELS", 1)  # of a line
+        patch.setattr(parsing, "MULTIPOLYGON_LEVELS", 1)  # of a line
         assert not parse(pa.array([shape.wkt])).faults
 
 

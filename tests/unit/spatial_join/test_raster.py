@@ -55,7 +55,7 @@ def on_borders(built):
     ("scale", "shift"), [(1.0, 0.0), (1e-7, 116.4), (1e9, -3.0), (300.0, 1e15), (1e-140, 0.0), (1e150, 0)]
 )
 def test_cells_agree_with_geos(kind, scale, shift, monkeypatch):
-    monkeypatch.setattr(raster, "_BLOCK", 101)
+    monkeypatch.setattr(raster, "BLOCK", 101)
     shapes = shapely.transform(areas(5, kind), lambda places: places * scale + shift)
     shapes = shapes[shapely.is_valid(shapes) & (shapely.get_num_coordinates(shapes) > 0)]
     built = check(shapes, hard_points(np.random.default_rng(6), shapes))

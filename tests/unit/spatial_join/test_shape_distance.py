@@ -87,7 +87,7 @@ def test_many_edges_and_many_rows_at_once(monkeypatch):
     near = shape_distances(polygons, points, 30_000.0)
     wanted = np.where(found <= 30_000, found, np.inf)
     np.testing.assert_allclose(np.where(near <= 30_000, near, np.inf), wanted, rtol=1e-6, atol=1e-3)
-    monkeypatch.setattr(shape_distance, "_BLOCK", 7)
+    monkeypatch.setattr(shape_distance, "BLOCK", 7)
     np.testing.assert_allclose(shape_distances(points, polygons), found, rtol=1e-6, atol=1e-3)
 
 

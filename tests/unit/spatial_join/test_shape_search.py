@@ -27,7 +27,7 @@ LIMITS = [0.0, 0.3, 1.0, 2**0.5, 2.0]
 @pytest.fixture(params=["runs of one edge", "longer runs in small blocks"])
 def runs(request, monkeypatch):
     if request.param != "runs of one edge":
-        monkeypatch.setattr(shape_search, "_MOST_RUNS", 7)
+        monkeypatch.setattr(shape_search, "MOST_RUNS", 7)
         for module in (shape_search, pair_search):
             monkeypatch.setattr(module, "BLOCK", 11)
 

@@ -39,7 +39,7 @@ HALF = FILES // 2
 @pytest.fixture(autouse=True)
 def compacts_often(monkeypatch):
     monkeypatch.setattr(Driver, "compact_every", 3)
-    monkeypatch.setattr(backup, "_WAIT_S", 0)
+    monkeypatch.setattr(backup, "WAIT_S", 0)
     monkeypatch.setattr(backup.os, "sync", lambda: None)  # of all disks, for seconds where others write
 
 

@@ -262,7 +262,7 @@ def test_after_a_restart_the_rest_of_a_version_read_in_part_comes_first(path, mo
     pq.write_table(rows_of("abcde"), whole, row_group_size=2)
     commit(path, {"add": add_action(path, 0) | {"path": whole.name, "size": whole.stat().st_size, "stats": None}})
     append(path, "y")
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 2)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_SEGMENT", 2)
     feed = make_feed(path)
     segments = feed.fresh()
     assert [segment.rows for segment in segments] == [1, 2, 2, 1, 1]

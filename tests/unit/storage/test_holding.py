@@ -87,7 +87,7 @@ def test_a_holder_whose_store_is_away_can_not_tell_and_does_not_write(store, tim
 
 
 def test_a_store_that_is_away_is_asked_again_and_one_that_refuses_is_not(monkeypatch, capsys):
-    monkeypatch.setattr("tailrace.storage.holding._POLL_S", 0.001)
+    monkeypatch.setattr("tailrace.storage.holding.POLL_S", 0.001)
     answers = iter([OSError("away"), OSError("away"), 5, PermissionError("refused")])
 
     def ask() -> int:

@@ -26,7 +26,7 @@ BLOCK = 3
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journals, "_BLOCK", BLOCK)
+    monkeypatch.setattr(journals, "BLOCK", BLOCK)
 
 
 def nth_record(batch: int) -> BatchRecord:

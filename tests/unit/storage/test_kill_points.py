@@ -63,8 +63,8 @@ def streamed(tmp_path_factory):
     """Tables of many small files, of which all but the newest may go at once after a compaction."""
     home = tmp_path_factory.mktemp("streamed")
     with pytest.MonkeyPatch.context() as patch:
-        no_time = dict.fromkeys(storage._RETENTION, "interval 0 seconds")
-        patch.setattr(storage, "_RETENTION", no_time)
+        no_time = dict.fromkeys(storage.RETENTION, "interval 0 seconds")
+        patch.setattr(storage, "RETENTION", no_time)
         stream_into_tables(home, SETTINGS, TUPLES, even(len(TUPLES), 4), kept=True)
     return home
 

@@ -37,7 +37,7 @@ def test_the_most_frequent_reasons_are_named_and_the_rest_is_counted():
 
 
 def test_reasons_without_end_take_no_room_without_end(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_REASONS", 3)
+    monkeypatch.setattr(module, "MOST_REASONS", 3)
     found = Rejections()
     for number in range(10):
         found.add(rows(f"reason {number}"))

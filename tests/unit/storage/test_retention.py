@@ -42,13 +42,13 @@ def test_removed_files_stay_for_seven_days(tables):
 
 
 def test_of_very_many_removed_files_the_oldest_go_earlier_but_none_within_an_hour(tables, monkeypatch):
-    monkeypatch.setattr(retention, "_MOST_FILES", 3)
+    monkeypatch.setattr(retention, "MOST_FILES", 3)
     for _ in range(4):
         tables.add("late", ROWS)
     tables.compact(["late"])
     assert hours_of(tables) == {"interval 1 hours"}
     assert files(tables) == 5
-    monkeypatch.setattr(retention, "_MOST_FILES", 5)
+    monkeypatch.setattr(retention, "MOST_FILES", 5)
     tables.compact(["late"])
     assert hours_of(tables) == {"interval 168 hours"}
 
@@ -64,7 +64,7 @@ def test_old_files_that_no_commit_names_go_after_the_retention(tables):
 
 
 def test_a_retention_that_somebody_has_set_stays(tables, monkeypatch):
-    monkeypatch.setattr(retention, "_MOST_FILES", 0)
+    monkeypatch.setattr(retention, "MOST_FILES", 0)
     DeltaTable(tables.layout.table("late")).alter.set_table_properties(
         {"delta.deletedFileRetentionDuration": "interval 30 days"}
     )

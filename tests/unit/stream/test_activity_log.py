@@ -49,7 +49,7 @@ class Watched:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a driver waits for its table as long as a slow machine takes."""
-    monkeypatch.setattr(activity_log, "_END_S", PATIENCE_S)
+    monkeypatch.setattr(activity_log, "END_S", PATIENCE_S)
 
 
 @pytest.fixture

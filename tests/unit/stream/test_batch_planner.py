@@ -85,7 +85,7 @@ def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path
 @pytest.mark.needs("quiet")
 @pytest.mark.slow
 def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_segments, "_SEGMENTS", 10**9)
+    monkeypatch.setattr(batch_segments, "SEGMENTS", 10**9)
     driver = Driver(tmp_path, Log(*one_row_segments(50_000)), LIVE_LARGE)
     start_s = time.process_time()
     assert len(driver.plan().segments) == 50_000

@@ -291,7 +291,7 @@ def test_the_last_one_has_all(desk, batches):
 
 
 def test_one_that_hangs_holds_no_drain_up(desk, monkeypatch):
-    monkeypatch.setattr(module, "_LAST_S", 0.01)
+    monkeypatch.setattr(module, "LAST_S", 0.01)
     desk.gate.clear()
     desk.delivery.finish(1)
     assert desk.reporter.delivered_to == []

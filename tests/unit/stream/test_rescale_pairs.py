@@ -55,7 +55,7 @@ def tasks_of(warehouse: Path) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def short_periods(monkeypatch):
-    monkeypatch.setattr(joined_streams, "_SHORTEST_FEEDBACK_MS", 200)
+    monkeypatch.setattr(joined_streams, "SHORTEST_FEEDBACK_MS", 200)
 
 
 @pytest.fixture

@@ -77,8 +77,8 @@ def test_batches_are_identified_by_their_number_and_checkpoint(sink):
 
 
 def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
-    no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
-    monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
+    no_retention = dict.fromkeys(tables_module.RETENTION, "interval 0 seconds")
+    monkeypatch.setattr(tables_module, "RETENTION", no_retention)
     sink = sink_over(tmp_path, compact_every=3)
     tables = sink.tables.tables
     for batch in range(6):
@@ -92,8 +92,8 @@ def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_
 
 
 def test_compaction_removes_no_file_while_a_correction_reads(tmp_path, monkeypatch):
-    no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
-    monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
+    no_retention = dict.fromkeys(tables_module.RETENTION, "interval 0 seconds")
+    monkeypatch.setattr(tables_module, "RETENTION", no_retention)
     sink = sink_over(tmp_path, compact_every=3)
     tables = sink.tables.tables
     sink.write(ROWS, 0)
@@ -198,7 +198,7 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
     write_some()
     tables.compact(STREAM_TABLES)
     ((first, size),) = files().items()
-    monkeypatch.setattr(tables_module, "_FILE_BYTES", size)
+    monkeypatch.setattr(tables_module, "FILE_BYTES", size)
     write_some()
     small = files()
     tables.compact(STREAM_TABLES)

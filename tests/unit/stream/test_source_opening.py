@@ -118,7 +118,7 @@ def test_a_file_planned_over_many_batches_goes_on_after_the_last_of_them(tmp_pat
 
 @pytest.mark.parametrize("live", [False, True])
 def test_a_live_run_opens_a_limited_number_of_files_per_call(tmp_path, layout, monkeypatch, live):
-    monkeypatch.setattr(path_sources, "_FILES_AT_ONCE", 2)
+    monkeypatch.setattr(path_sources, "FILES_AT_ONCE", 2)
     write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
     feed = open_feed(query(tmp_path / "in"), layout, None, live)
     assert (numbers(feed.fresh()), feed.holds_back) == (

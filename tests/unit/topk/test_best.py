@@ -81,7 +81,7 @@ def test_an_answer_ranks_the_rows_of_a_window_and_counts_all_its_tuples():
 @pytest.mark.parametrize("k", [1, 5])
 @pytest.mark.parametrize("local", [False, True], ids=["groups side by side", "groups one after another"])
 def test_a_row_is_left_out_only_if_k_earlier_rows_of_its_group_are_better(monkeypatch, groups, k, local):
-    monkeypatch.setattr(best, "_FEW", 50)
+    monkeypatch.setattr(best, "FEW", 50)
     rng, n = np.random.default_rng(groups * k), 20_000
     names = rng.permutation(n)
     for scores in (rng.normal(size=n), rng.integers(0, 4, n).astype(float), np.zeros(n), np.sort(rng.normal(size=n))):

@@ -54,16 +54,16 @@ def best_first(rows, key: str, pane: int, until: int) -> list[tuple[float, str]]
 @pytest.fixture
 def eager(monkeypatch):
     """Make the selection use bounds from a few rows on."""
-    monkeypatch.setattr(best, "_FEW", 4)
-    monkeypatch.setattr(best, "_WORTH", 1)
-    monkeypatch.setattr(best, "_HEAD", 3)
+    monkeypatch.setattr(best, "FEW", 4)
+    monkeypatch.setattr(best, "WORTH", 1)
+    monkeypatch.setattr(best, "HEAD", 3)
 
 
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("table", [0, 4], ids=["by a search", "by a table"])
 @pytest.mark.usefixtures("eager")
 def test_the_partials_hold_the_k_best_of_each_pane_up_to_each_tick(monkeypatch, across, table):
-    monkeypatch.setattr(partials, "_TABLE", table)
+    monkeypatch.setattr(partials, "TABLE", table)
 
     @drawn(150)
     @given(TUPLES, st.integers(1, 3))

@@ -40,7 +40,7 @@ RANGED = ("imbalance of the run", "imbalance of work", "R-tuples/s")
 
 _PERIOD = 5  # batches: 2.5 s
 _PAPERS_PERIOD = {"feedback": "2500 ms"}
-_FIRST = 16  # the first batch that counts, as a plan exists by then for every length of the period
+FIRST = 16  # the first batch that counts, as a plan exists by then for every length of the period
 _SHOWN = 6  # periods after a cut
 
 
@@ -176,7 +176,7 @@ def _runs(seconds: int, rounds: int, settings: list[Setting], echo: Echo, terms:
 
 
 def _measured(setting: Setting, streams: dict[str, pa.Table], terms: tuple[str, ...]) -> Row:
-    return _figures(_run(setting.method, setting.section, setting.tasks, streams, terms).since(_FIRST))
+    return _figures(_run(setting.method, setting.section, setting.tasks, streams, terms).since(FIRST))
 
 
 def _run(

@@ -26,7 +26,7 @@ from bench.live_pairs import EVERY_S
 from bench.progress import Echo, Row
 from bench.report import Effort, Measured, Plot, Report
 
-_SECONDS, _CUT_PERIODS, _ROUNDS = 20, 20, 5
+SECONDS, CUT_PERIODS, ROUNDS = 20, 20, 5
 """Seconds of the streams on which balance is measured, stretches of 2.5 s of the film with a cut, and rounds."""
 
 COMPARED = ("line", "clips", "grid", "matrix", "dense", "head")
@@ -67,19 +67,19 @@ def _scales(effort: Effort, echo: Echo) -> Measured:
 def _cases(effort: Effort, echo: Echo) -> Measured:
     methods.warm_up()
     settings = {"case_frames": case_balance.FRAMES, "case_rate": case_balance.RATE, "case_tasks": case_balance.TASKS}
-    return Measured({"cases": case_balance.of_cases(_ROUNDS, echo)}, settings)
+    return Measured({"cases": case_balance.of_cases(ROUNDS, echo)}, settings)
 
 
 def _balance(effort: Effort, echo: Echo) -> Measured:
-    seconds = min(effort.rows // balance.RATE, _SECONDS)
+    seconds = min(effort.rows // balance.RATE, SECONDS)
     settings = {"fast": balance.RATE, "seconds": seconds, "many": balance.TASKS, "theta": balance.THRESHOLD}
     settings |= {"period": balance.FEEDBACK_MS, "span": balance.SPAN}
-    return Measured({"balance": balance.by_setting(seconds, _ROUNDS, echo)}, settings)
+    return Measured({"balance": balance.by_setting(seconds, ROUNDS, echo)}, settings)
 
 
 def _cut(effort: Effort, echo: Echo) -> Measured:
-    cuts = balance.cut(_CUT_PERIODS, echo)
-    tables = {"cut": [each.row() for each in cuts], "queues": balance.queues(_CUT_PERIODS, echo)}
+    cuts = balance.cut(CUT_PERIODS, echo)
+    tables = {"cut": [each.row() for each in cuts], "queues": balance.queues(CUT_PERIODS, echo)}
     return Measured(tables, {"busy": f"{balance.BUSY:.0%}".replace("%", " %")}, {"cut": partial(figures.cut, cuts)})
 
 

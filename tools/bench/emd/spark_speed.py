@@ -27,15 +27,15 @@ SETTINGS = speed.SETTINGS[:2]
 """Those in which the right film is equally dark."""
 
 WINDOWS_S = (5, 60)
-_SECONDS = 30  # of the stream, at most
-_MEASURED_S = 20  # of the stream, after the state is full
+SECONDS = 30  # of the stream, at most
+MEASURED_S = 20  # of the stream, after the state is full
 _FILE_S = 4  # of a stream in one file
 
 
 def by_threshold(rows: int, rounds: int, echo: Echo) -> list[Row]:
     """Measure bounded runs by θ, with at most `rows` of either stream: medians of `rounds`, after a dropped one."""
     table: list[Row] = []
-    seconds = min(rows // speed.RATE, _SECONDS)
+    seconds = min(rows // speed.RATE, SECONDS)
     with _streams_on_spark(seconds) as (spark, directory):
         for nearness in SETTINGS:
             passes: list[Row] = []
@@ -66,7 +66,7 @@ def _pass(spark: SparkSession, query: Query, directory: Path, tuples: int) -> Ro
 
 def by_window(echo: Echo) -> list[Row]:
     """Measure a batch of one second by |W|: its time, and the bytes of state that it writes and that exist."""
-    with _streams_on_spark(2 * max(WINDOWS_S) + _MEASURED_S) as (spark, directory):
+    with _streams_on_spark(2 * max(WINDOWS_S) + MEASURED_S) as (spark, directory):
         return [_batches(spark, directory, seconds, echo) for seconds in WINDOWS_S]
 
 

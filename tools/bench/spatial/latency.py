@@ -34,7 +34,7 @@ RATE, SECONDS = 2000, 40.0
 
 PASS_THROUGH, TABLE, TABLE_NATIVE = "pass-through", "join with a table", "join with a table, native"
 
-_START_S = 15.0  # during this time a stream starts, and its batches contain the backlog
+START_S = 15.0  # during this time a stream starts, and its batches contain the backlog
 _COMMIT_S = 120.0  # within this time the last file is committed, or the stream has died
 _SCHEMA = "event_time timestamp, arrival_time timestamp, id string, taxi int, lon double, lat double"
 
@@ -77,7 +77,7 @@ class FixWriter:
 
     def latencies(self, commits: Commits) -> Floats:
         """Return the time from a file's writing to its commit, in s, for files that are due after the start."""
-        counted = list(self.written)[math.ceil(_START_S / EVERY_S) :]
+        counted = list(self.written)[math.ceil(START_S / EVERY_S) :]
         return np.array([at - self.written[name] for at, names in commits for name in names if name in counted])
 
 

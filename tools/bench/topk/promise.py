@@ -30,7 +30,7 @@ TAUS_MS = (1_000, 3_000, 6_000, 10_000)
 WAITS_MS = np.array([0, 1_000, 2_000, 4_000, 8_000, 12_000])
 WINDOWS, RATE = 2_000, 50
 EVERY_MS, HOURS, SETTLED = 300_000, 6, 12
-MANY, _STEPS = 20_000, 200
+MANY, STEPS = 20_000, 200
 SEARCHES = {"search": True, "paper": False}
 """By method: whether its interval may double."""
 
@@ -110,7 +110,7 @@ def ends(tau_ms: int, doubling: bool = True, seed: int = 1) -> Bracket:
     rng, topk_query = np.random.default_rng(seed), query(ADAPTIVE)
     search = search_of(topk_query, doubling)
     interval = search.start(policy_of(topk_query).k_ms)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         remaining_ms, delay_ms = SIZE_MS * rng.random((MANY, K)), rng.exponential(tau_ms, (MANY, K))
         quality = np.array(
             [(delay_ms <= remaining_ms + wait).mean(axis=1) for wait in search.durations(interval).tolist()]

@@ -14,7 +14,7 @@ from bench.topk.speed import speeds
 from bench.topk.verdicts import CLAIMS
 from bench.workloads import CASES
 
-_IN_PROCESS = 16_000_000
+IN_PROCESS = 16_000_000
 """Upper bound on the rows of the in-process measurement: more than two windows and K, so that panes expire."""
 
 
@@ -42,7 +42,7 @@ def _drift(effort: Effort, echo: Echo) -> Measured:
 
 
 def _speed(effort: Effort, echo: Echo) -> Measured:
-    return Measured({"speed": speeds(min(effort.rows, _IN_PROCESS), effort.rounds, echo)})
+    return Measured({"speed": speeds(min(effort.rows, IN_PROCESS), effort.rounds, echo)})
 
 
 def _spark(effort: Effort, echo: Echo) -> Measured:

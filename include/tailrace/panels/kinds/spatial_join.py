@@ -27,7 +27,7 @@ from tailrace.storage.tables import Tables, within
 MOST_CELLS, MOST_VERSIONS = 2000, 100
 """The largest numbers of shown cells (the most loaded) and versions of the table (the newest)."""
 
-_AT_ONCE = 4096  # rows of `metrics`, each with up to as many numbers as there are cells
+AT_ONCE = 4096  # rows of `metrics`, each with up to as many numbers as there are cells
 _INT, _REAL = pa.int64(), pa.float64()
 _COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "load": _REAL}
 _ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
@@ -137,7 +137,7 @@ def _parts(tables: Tables, ends: tuple[int, int] | None) -> Iterator[pa.Table]:
     if ends is None:
         return
     columns = ["batch", "task", "committed", "loads"]
-    yield from tables.batches("metrics", columns, within("committed", *ends), _AT_ONCE)
+    yield from tables.batches("metrics", columns, within("committed", *ends), AT_ONCE)
 
 
 def _by_cell(loads: pa.ChunkedArray, grid: Grid) -> Floats:

@@ -68,7 +68,7 @@ def test_of_many_cells_the_most_loaded_are_shown(joined, monkeypatch):
 
 def test_the_cells_of_few_batches_are_held_at_a_time(joined, monkeypatch):
     whole, by_cell, held = shown(PANEL, joined), panel._by_cell, []
-    monkeypatch.setattr(panel, "_AT_ONCE", 1)
+    monkeypatch.setattr(panel, "AT_ONCE", 1)
     monkeypatch.setattr(panel, "_by_cell", lambda loads, grid: held.append(len(loads)) or by_cell(loads, grid))
     assert shown(PANEL, joined) == whole
     assert max(held) == 1
