@@ -29,7 +29,8 @@ def overview() -> str:
 
 
 def _table(table: TableSchema) -> str:
-    about = f"{table.about[0].upper()}{table.about[1:]}.{table.after and f' It has {table.after}, then:'}"
+    before = table.query_columns and f" It has {table.query_columns}, then:"
+    about = f"{table.about[0].upper()}{table.about[1:]}.{before}"
     about = about.replace("](", "](../")  # this page is in a folder of docs/
     return f"## `{table.name}`\n\n{about}\n\n{_rows(table.columns | table.by_kind)}"
 

@@ -153,13 +153,13 @@ _extreme = partial(Function, gives="the column's type", takes="any", threshold=e
 _choice = partial(Function, takes="any", in_order=True)
 _by = partial(_choice, columns=("by", "column"), needs_name=True)
 _boolean = partial(Function, takes="booleans", needs_name=True)
-_and, _or = "bool_and(column); every(column)", "bool_or(column); some(column); any(column)"
+_and, _or = ("bool_and(column)", "every(column)"), ("bool_or(column)", "some(column)", "any(column)")
 
 CHOICES = (
     _extreme("min", _min, amended_as="min"),
     _extreme("max", _max, amended_as="max"),
-    _choice("first", _first, _FIRST, sql="first(column); first_value(column)"),
-    _choice("last", _last, "as `first`", sql="last(column); last_value(column)"),
+    _choice("first", _first, _FIRST, sql=("first(column)", "first_value(column)")),
+    _choice("last", _last, "as `first`", sql=("last(column)", "last_value(column)")),
     _choice("any_value", _first, "as `first`"),
     _by("min_by", partial(bind_extreme_by, how="min"), _BY.format("least", "first")),
     _by("max_by", partial(bind_extreme_by, how="max"), _BY.format("greatest", "last")),

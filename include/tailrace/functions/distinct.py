@@ -87,8 +87,8 @@ def _distinct(kept: Kept, rows: GroupedRows, columns: Arrays) -> Arrays:
 
 _SKETCH = "bigint, exact; with `approximate: true` by a sketch: exact up to 4,096 values, and off by some 2 % beyond"
 _LIST = "a list of the column's type, in the order of `first`. Of more values than `limit` it is null, and `overflowed`"
-_LIST_SQL = "collect_list(column, limit); array_agg(column, limit)"
-_AVG_SQL = "avg(DISTINCT column); mean(DISTINCT column)"
+_LIST_SQL = ("collect_list(column, limit)", "array_agg(column, limit)")
+_AVG_SQL = ("avg(DISTINCT column)", "mean(DISTINCT column)")
 _kept = partial(Function, keeps_values=True)
 _list = partial(_kept, takes="any", parameters=("limit",), of_distinct="collect_set", needs_name=True)
 
@@ -98,12 +98,12 @@ DISTINCT = (
         bind_count_distinct,
         _SKETCH,
         "any",
-        "count(DISTINCT column)",
+        ("count(DISTINCT column)",),
         options={"approximate": "approx_count_distinct(column)"},
         of_distinct="count_distinct",
         in_own_type=True,
     ),
-    _kept("sum_distinct", bind_sum_distinct, "as `sum`, of each value once", sql="sum(DISTINCT column)"),
+    _kept("sum_distinct", bind_sum_distinct, "as `sum`, of each value once", sql=("sum(DISTINCT column)",)),
     _kept("avg_distinct", bind_avg_distinct, "as `avg`, of each value once", sql=_AVG_SQL),
     _list("collect_list", partial(bind_list, is_set=False), _LIST, sql=_LIST_SQL, in_order=True),
     _list("collect_set", partial(bind_list, is_set=True), "as `collect_list`, of each value once, ascending"),

@@ -116,9 +116,9 @@ class Function:
         What it answers, for the reference.
     takes : str
         The values that it takes: `numbers`, `booleans`, or `any`.
-    sql : str or None
-        Its calls in SQL text, with fields of a query file as arguments; the first is the one that is written. None: its
-        own name is called.
+    sql : tuple of str
+        Its calls in SQL text, with fields of a query file as arguments; the first is the one that is written. Empty:
+        its own name is called.
     columns : tuple of str
         The fields of a query file with the columns that it takes. A null in the first one leaves a tuple out.
     needs_name : bool
@@ -152,7 +152,7 @@ class Function:
     bind: Bind
     gives: str
     takes: Literal["numbers", "booleans", "any"] = "numbers"
-    sql: str | None = None
+    sql: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("column",)
     needs_name: bool = False
     parameters: tuple[str, ...] = ()
@@ -171,7 +171,7 @@ class Function:
         """Its calls in SQL text, the one that is written first."""
         others = (name for name in self.columns if name != "column")
         own = f"{self.name}({', '.join(['column', *others, *self.parameters])})"
-        return tuple((self.sql or own).split("; "))
+        return self.sql or (own,)
 
     def accepts(self, dtype: pa.DataType) -> bool:
         """Test whether it takes values of a type."""

@@ -143,7 +143,7 @@ def _spread(moments: Moments, is_root: bool, freedom: int, columns: Arrays) -> p
 _PAIRS = "double, over the tuples that have both values"
 _joint = partial(Function, gives=_PAIRS, columns=("column", "other"), needs_name=True)
 _deviation, _variance = partial(bind_spread, is_root=True), partial(bind_spread, is_root=False)
-_stddev, _var = "stddev(column); std(column); stddev_samp(column)", "var_samp(column); variance(column)"
+_stddev, _var = ("stddev(column)", "std(column)", "stddev_samp(column)"), ("var_samp(column)", "variance(column)")
 
 MOMENTS = (
     Function("stddev", partial(_deviation, freedom=1), "double: of a sample, with the divisor n − 1", sql=_stddev),

@@ -83,8 +83,8 @@ def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Arrays) 
 
 _QUANTILE = "double, interpolated at place q · (n − 1), counted from 0"
 _DISC = "the column's type: the value at place q · n of n in ascending order, counted from 1 and rounded up"
-_CONT_SQL = "percentile(column, q); percentile_cont(q) WITHIN GROUP (ORDER BY column)"
-_DISC_SQL = "percentile_disc(q) WITHIN GROUP (ORDER BY column)"
+_CONT_SQL = ("percentile(column, q)", "percentile_cont(q) WITHIN GROUP (ORDER BY column)")
+_DISC_SQL = ("percentile_disc(q) WITHIN GROUP (ORDER BY column)",)
 _rank = partial(Function, keeps_values=True)
 _at = partial(_rank, parameters=("q",))
 

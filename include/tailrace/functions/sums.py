@@ -105,11 +105,11 @@ SUMS = (
         bind_count,
         _COUNT,
         "any",
-        "count(column); count_if(where)",
+        ("count(column)", "count_if(where)"),
         options={"estimate": "estimate_count(column)"},
         of_distinct="count_distinct",
         needs_column=False,
         threshold=counted,
     ),
-    Function("avg", bind_avg, "double", sql="avg(column); mean(column)", threshold=mean),
+    Function("avg", bind_avg, "double", sql=("avg(column)", "mean(column)"), threshold=mean),
 )

@@ -37,7 +37,7 @@ class TableSchema:
         The columns that every query has, by name, in the order of Delta's schema.
     by_kind : mapping
         Columns that follow these; each kind has some of them.
-    after : str
+    query_columns : str
         The columns that come before these and depend on the query, in words.
     """
 
@@ -46,7 +46,7 @@ class TableSchema:
     about: str
     columns: TableColumns
     by_kind: TableColumns = field(default_factory=dict)
-    after: str = ""
+    query_columns: str = ""
 
     def schema(self, **dtypes: pa.DataType) -> pa.Schema:
         """Return Delta's schema of `columns`; `dtypes` are the types that depend on the query, by column."""

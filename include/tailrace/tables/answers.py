@@ -15,7 +15,9 @@ STAMPS = {
 }
 """The columns that every answer has beside the kind's own."""
 
-RESULTS = TableSchema("results", "stream", "the answers as the stream gave them", STAMPS, after="the kind's columns")
+RESULTS = TableSchema(
+    "results", "stream", "the answers as the stream gave them", STAMPS, query_columns="the kind's columns"
+)
 
 _CURRENT = {
     "coverage": Column(REAL, "`tuples` / (`tuples` + late tuples that the answer lacks)"),
@@ -26,7 +28,7 @@ CURRENT = TableSchema(
     "stream, correction, rebuild, by turns",
     "the newest version of each answer, without retracted ones, in the columns of `tailrace results`",
     _CURRENT,
-    after="the kind's columns",
+    query_columns="the kind's columns",
 )
 
 _KEY = Column(None, "key of the window; a query with a list of keys has a column for each of them instead")

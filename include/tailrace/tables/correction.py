@@ -10,7 +10,7 @@ _CORRECTIONS = {
     "retracted": Column(BOOLEAN, "true: no answer, readers omit it; `results` has this column, too, with `having`"),
 }
 CORRECTIONS = TableSchema(
-    "corrections", "correction", "later versions of answers", _CORRECTIONS, after="the columns of `results`"
+    "corrections", "correction", "later versions of answers", _CORRECTIONS, query_columns="the columns of `results`"
 )
 
 _CORRECTION_RUNS = {

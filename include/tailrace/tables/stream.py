@@ -186,7 +186,7 @@ UPSTREAM = TableSchema(
     "the [versions of another query's answers](warehouse-tables.md#what-upstream-is-for) that a query of a "
     "[chain](chains.md) has read",
     _UPSTREAM,
-    after="the other query's columns of answers",
+    query_columns="the other query's columns of answers",
 )
 
 STREAM_TABLES = tuple(table.name for table in (HISTORY, RESULTS, LATE, QUARANTINE, FACTS, SEGMENTS, METRICS))
