@@ -49,18 +49,9 @@ class DualSolution:
         """Return the key Σ φ_i p_i of each histogram P (eq. 4)."""
         return np.asarray(histograms @ self.phi)
 
-    def counter_key(self, histograms: Histograms) -> Keys:
-        """Return the counter key Σ π_i q_i of each histogram Q."""
-        return np.asarray(histograms @ self.pi)
-
-    def key_range(self, histograms: Histograms, threshold: float) -> tuple[Keys, Keys]:
-        """Return the least and the greatest key of histograms within the threshold of Q (eq. 5)."""
-        low = (self.phi + self.pi).min() + self.key(histograms) - threshold
-        return np.asarray(low), np.asarray(threshold - self.counter_key(histograms))
-
     def lower_bound(self, p: Histograms, q: Histograms) -> Keys:
-        """Return the lower bound key(P) + counter key(Q) of EMD(P, Q).
+        """Return the lower bound of EMD(P, Q): the key of P plus the counter key Σ π_i q_i of Q.
 
         Rows are paired by index, or one row is compared with many.
         """
-        return np.asarray(self.key(p) + self.counter_key(q))
+        return np.asarray(self.key(p) + q @ self.pi)

@@ -63,13 +63,6 @@ def places_of(positions: Sequence[str], format_name: str | None = None) -> list[
     ]
 
 
-def line_of(format_name: str, file: Path, row: int) -> int | None:
-    """Return the line, from 1, on which a record of a file begins; None where its format has no lines."""
-    if format_name == "json":
-        return row + 1
-    return _csv_lines(file, [row]).get(row) if format_name == "csv" else None
-
-
 def _parts(position: str) -> tuple[str, int | None]:
     """Return the file and the number of a record; no number where the position is of another source, as a topic."""
     path, _, row = position.rpartition("#")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.sources import record_place
-from tailrace.sources.record_place import line_of, place_of, places_of
+from tailrace.sources.record_place import place_of, places_of
 
 fields = st.sampled_from(["a", "", "two\nlines", 'say "x"', "three\n\nlines", "x" * 40])
 
@@ -29,15 +29,8 @@ def test_the_line_of_a_record_of_csv(tmp_path_factory, rows, bom, data):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
     record_place._csv_lines_of.cache_clear()  # the file is another one in each example
     with patch.object(record_place, "_BLOCK_BYTES", data.draw(st.integers(8, 200))):
-        assert line_of("csv", file, chosen[0]) == starts[chosen[0]]
         assert places_of([f"{file}#{row}" for row in chosen]) == [f"lines.csv, line {starts[row]}" for row in chosen]
-    assert line_of("csv", file, len(rows)) is None
-
-
-def test_the_lines_of_other_formats(tmp_path):
-    assert line_of("json", tmp_path / "a.json", 4) == 5
-    assert line_of("parquet", tmp_path / "a.parquet", 4) is None
-    assert line_of("csv", tmp_path / "absent.csv", 4) is None
+    assert place_of(f"{file}#{len(rows)}") == f"lines.csv, record {len(rows) + 1}"
 
 
 @pytest.mark.parametrize(
