@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.grouping import How, sorted_group
+from tailrace.ground.number_types import EXACT
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_MAX_EXACT = 1 << 53  # bound of the integers that doubles, in which np.bincount sums, hold exactly
 _CODE_LIMIT = 1 << 62  # codes below it do not overflow int64
 
 
@@ -78,7 +78,7 @@ def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, lis
     if not len(group_id):
         return group_id, [column for column, _ in columns]
     low, high = int(group_id.min()), int(group_id.max())
-    exact = all(column.dtype.kind == "f" or _largest(column) * len(group_id) < _MAX_EXACT for column, _ in columns)
+    exact = all(column.dtype.kind == "f" or _largest(column) * len(group_id) < EXACT for column, _ in columns)
     if high - low < 4 * len(group_id) + 1024 and exact:  # a dense table of all codes is cheaper than hashing
         offset = group_id - low
         present = np.flatnonzero(np.bincount(offset))

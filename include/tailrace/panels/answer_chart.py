@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AnswerModel
-from tailrace.ground.number_types import as_doubles
+from tailrace.ground.number_types import as_doubles, is_number
 from tailrace.panels.answer_versions import SideBySide
-from tailrace.panels.cells import is_number
 from tailrace.panels.panel import Shown
 from tailrace.panels.thinning import extremes
 from tailrace.tables.every import TIMES

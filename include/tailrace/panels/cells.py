@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.ground.number_types import EXACT
 from tailrace.panels.panel import Shown
 from tailrace.tables.every import TIMES
 
@@ -21,7 +22,6 @@ Cell = int | float | str | None
 
 ColumnType = Literal["time", "number", "text"]
 
-_EXACT = 1 << 53  # larger integers are rounded by JavaScript, whose numbers are doubles
 _NAMES = frozenset(("key", "id", "left_id", "right_id"))
 
 
@@ -55,11 +55,6 @@ def cells_of(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[Sho
     return columns, parts
 
 
-def is_number(dtype: pa.DataType) -> bool:
-    """Test whether values of a type can be drawn as numbers."""
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
-
-
 def cut(text: str, length: int | None = None) -> str:
     """Cut a text after `LONGEST` characters, with a mark.
 
@@ -82,7 +77,7 @@ def _cells(name: str, column: pa.ChunkedArray) -> tuple[ColumnType, list[Any]]:
         return "time", column.cast(pa.timestamp("ms", dtype.tz), safe=False).cast(pa.int64()).to_pylist()
     if pa.types.is_integer(dtype) and name in TIMES:
         return "time", values
-    if pa.types.is_integer(dtype) and name not in _NAMES and all(abs(value or 0) <= _EXACT for value in values):
+    if pa.types.is_integer(dtype) and name not in _NAMES and all(abs(value or 0) <= EXACT for value in values):
         return "number", values
     if pa.types.is_floating(dtype):
         return "number", [None if value is None or not math.isfinite(value) else value for value in values]

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tailrace.ground.number_types import EXACT
 from tailrace.panels.cells import cut
-
-_LARGEST = 1 << 53  # JavaScript's numbers are doubles
 
 
 def plain(value: Any) -> Any:
@@ -20,7 +19,7 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if abs(value) <= _LARGEST else str(value)
+        return value if abs(value) <= EXACT else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.number_types import EXACT
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_dialect import COMMAS, CsvDialect
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
-from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
+from tailrace.sources.type_names import ARROW_TYPES
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is text, as it would equal 7 as an integer
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
@@ -168,7 +169,7 @@ def _number_type(texts: pa.ChunkedArray, is_score: bool) -> str | None:
 
 def _are_beyond_doubles(texts: pa.ChunkedArray) -> bool:
     """Test whether one of some integers is greater than those that a double holds."""
-    return bool(pc.any(pc.greater(pc.abs(texts.cast(pa.int64())), MOST_EXACT)).as_py())
+    return bool(pc.any(pc.greater(pc.abs(texts.cast(pa.int64())), EXACT)).as_py())
 
 
 def _narrowest_type(texts: pa.ChunkedArray) -> str:

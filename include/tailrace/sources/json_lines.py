@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from tailrace.ground.number_types import EXACT
 from tailrace.sources.csv_records import BOM
 from tailrace.sources.json_types import wrong_value
 from tailrace.sources.segments import MalformedRecord, RawSegment, Types
@@ -23,9 +24,6 @@ _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
 """A line that may be a record; others do not reach the parser, which crashes on a line `null`."""
 
 _UNREADABLE = "no record that could be read"
-
-_LAST_EXACT = 1 << 53
-"""From here on there are integers that doubles can't represent."""
 
 
 def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawSegment:
@@ -56,7 +54,7 @@ def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> d
     reasons: dict[int, str] = {}
     for name in doubles:
         numbers = table.column(name).to_numpy()
-        for row in np.flatnonzero(np.abs(numbers) >= _LAST_EXACT).tolist():
+        for row in np.flatnonzero(np.abs(numbers) >= EXACT).tolist():
             try:
                 value = json.loads(lines[row], parse_int=Decimal)[name]
             except (ValueError, RecursionError):  # it is nested deeper than Python can read

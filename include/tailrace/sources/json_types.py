@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tailrace.ground.number_types import EXACT
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
-from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT, data_type
+from tailrace.sources.type_names import ARROW_TYPES, data_type
 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
@@ -77,7 +78,7 @@ def shown_types(
             if name not in shown:
                 value = record.get(name)
                 carried[name] = _with_value(dtype, value if name not in numbers or _is_of(value, _NUMBER) else None)
-                if name in scores and isinstance(value, int) and abs(value) > MOST_EXACT:
+                if name in scores and isinstance(value, int) and abs(value) > EXACT:
                     wide.add(name)
             if (
                 name in columns.inputs

@@ -12,9 +12,6 @@ ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(
 ARROW_TYPES |= {"list<double>": pa.list_(pa.float64()), WITH_ZONE: pa.string(), WITHOUT_ZONE: pa.string()}
 """The types that columns of JSON and CSV can have, by name."""
 
-MOST_EXACT = 1 << 53
-"""A double holds each integer up to this one."""
-
 _SIMPLE = {
     str(dtype): dtype
     for dtype in (
