@@ -45,11 +45,11 @@ def find_changed(
     number, others = identity.number(now, before)
     size = 1 + max(number.max(initial=-1), others.max(initial=-1))
     is_changed = np.bincount(number, minlength=size) != np.bincount(others, minlength=size)
-    np.logical_or.at(is_changed, number, ~_are_same(row_identity, content, now, before))
+    np.logical_or.at(is_changed, number, ~are_same(row_identity, content, now, before))
     return np.asarray(is_changed[number])
 
 
-def _are_same(row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, others: pa.Table) -> NDArray[np.bool_]:
+def are_same(row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, others: pa.Table) -> NDArray[np.bool_]:
     """Test which rows are among the others with the same content; doubles to within a part in 10⁹."""
     index = matching.find(*matching.number_rows([rows, others], row_identity))
     if not others.num_rows:

@@ -16,18 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.answers.changed_answers import are_same
 from tailrace.answers.identity import SIDES, Identity
 from tailrace.answers.revision import Revision
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
-from tailrace.ground import matching
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import unify
 from tailrace.ground.matching import select
 
 if TYPE_CHECKING:
     from tailrace.answers.by_pair import PairAnswers
-
-_TOLERANCE = 1e-9
 
 
 def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
@@ -67,19 +65,10 @@ def next_pairs(model: PairAnswers, revision: Revision, versions: pa.Table) -> pa
 
 
 def _is_known(identity: Identity, schema: pa.Schema, evaluated: pa.Table, latest: pa.Table) -> NDArray[np.bool_]:
-    """Test which pairs have one row among the latest versions, with the same content; doubles to within 1e-9."""
+    """Test which pairs have one row among the latest versions, with the same content."""
     number, others = identity.number(evaluated, latest)
     once = np.bincount(others, minlength=number.max(initial=-1) + 1)[number] == 1
-    if not once.any():
-        return np.asarray(once)
-    known = latest.take(pa.array(np.maximum(identity.find(evaluated, latest), 0)))
-    is_real = {field.name: pa.types.is_floating(field.type) for field in schema}
-    mine, theirs = matching.number_rows([evaluated, known], [name for name in is_real if not is_real[name]])
-    same = once & (mine == theirs)
-    for name in filter(is_real.get, is_real):
-        value, known_value = (np.asarray(table[name], np.float64) for table in (evaluated, known))
-        same &= np.isclose(value, known_value, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
-    return np.asarray(same)
+    return np.asarray(once & are_same(identity.determining, schema, evaluated, latest))
 
 
 def _has_left_id(pairs: pa.Table, ids: pa.Array) -> NDArray[np.bool_]:

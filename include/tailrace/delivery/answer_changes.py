@@ -105,9 +105,22 @@ class AnswerChanges:
         until = self.tables.open(name).version()
         if before == _ABSENT:
             since = -1
-        elif before != self._id(name) or since is None or since > until or self._is_other(name, since):
+        elif before != self._id(name) or since is None or self._goes_back(name):
             return None
         return _changed_files(self.tables.layout.table(name), since, until)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether a table has an older state than before, as in a restored backup: what it lacks may come again."""
+        return any(map(self._goes_back, self._names))
+
+    def _goes_back(self, name: str) -> bool:
+        before, since = self.since(f"id {name}"), self.since(f"version {name}")
+        if not self.tables.has(name):
+            return before not in (None, _ABSENT)
+        if since is None or before != self._id(name):
+            return False
+        return since > self.tables.open(name).version() or self._is_other(name, since)
 
     def _is_other(self, name: str, version: int) -> bool:
         """Test whether a version's commit has changed since it was read; False if a digest is unknown."""

@@ -3,9 +3,9 @@
 A delivery is one transaction: the answers that have changed since the stored position, and the next position. So a
 delivery that was killed has done nothing, or everything. A row is replaced where the new version is not older.
 
-Where the query's tables are others than before, as after a rebuild, or the position is lost, the table is made equal to
-them. Where they were restored from a backup, rows that are newer than theirs stay until the stream, or a correction,
-gives the answer again.
+Where the query's tables are others than before, as after a rebuild, or the position is lost, or files of commits since
+then are, the table is made equal to them. Where they were restored from a backup, rows that are newer than theirs stay
+until the stream, or a correction, gives the answer again.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class _Delivery:
         affected, position = changes.affected, changes.position
         if before == position:
             return 0
-        replaces_all = before is None or before["id results"] != position["id results"]
+        is_new = before is None or before["id results"] != position["id results"]
+        # An answer that has no version any more is known by the commits since the position, or by its absence alone.
+        replaces_all = is_new or (affected is None and not changes.goes_back)
         merge, sent = Merge.begin(self.target, replaces_all), 0
         vanished = None if affected is None else affected["corrections"]
         for newest in self._newest(affected):

@@ -44,6 +44,7 @@ from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.storage.status import wall_ms
 from tailrace.storage.switch import tables_aside
 from tailrace.storage.tables import Tables
+from tailrace.tables.answers import KINDS
 from tailrace.tables.every import in_ms
 
 _VERSION = "version corrections"  # in positions
@@ -268,7 +269,8 @@ def row_keys(columns: Collection[str], structure: Mapping[str, Any]) -> list[str
         `Query.structure()`, of a checkpoint's manifest.
     """
     has_sessions = structure.get("window.session") is not None
-    return [name for name in _ROW_KEYS if name in columns and (name != "window_start" or has_sessions)]
+    names = {*columns} & {*KINDS.get(structure.get("kind", ""), columns)}  # an aggregate may have the name `rank`
+    return [name for name in _ROW_KEYS if name in names and (name != "window_start" or has_sessions)]
 
 
 def earlier_keys(layout: Layout, since: int) -> Iterator[pa.Table]:

@@ -17,12 +17,20 @@ def bounded_dataset(table: DeltaTable, where: Any) -> ds.FileSystemDataset:
 
     A bound takes time to build, for each column of each file, and again for each scan.
     """
-    schema, condition = pa.schema(table.schema().to_arrow()), "" if where is None else str(where)
+    schema, condition = pa.schema(table.schema().to_arrow()), _text(where)
     partitions = table.metadata().partition_columns  # files lack these columns: a bound gives their value
-    bounded = [field for field in schema if field.name in partitions or field.name in condition]
+    bounded = [field for field in schema if condition is None or field.name in partitions or field.name in condition]
     dataset = table.to_pyarrow_dataset(schema=pa.schema(bounded))
     fragments = [_without_null_bounds(dataset, fragment) for fragment in dataset.get_fragments()]
     return ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem)
+
+
+def _text(where: Any) -> str | None:
+    """Return a condition as text; None where Arrow cuts a long text of it within a character."""
+    try:
+        return "" if where is None else str(where)
+    except UnicodeDecodeError:
+        return None
 
 
 def _without_null_bounds(dataset: ds.FileSystemDataset, fragment: ds.ParquetFileFragment) -> ds.ParquetFileFragment:

@@ -162,10 +162,11 @@ def test_a_pair_that_the_stream_gave_twice_at_once_gets_one_version(retracted):
 def test_doubles_are_the_same_within_1e_9():
     kind = ToyJoin(5)
     answer = kind.answer.append(pa.field("distance", pa.float64()))
-    rows = [("a", "b", 1, 2, 2, 1.0), ("a", "c", 1, 2, 2, 1.0), ("a", "d", 1, 2, 2, None)]
+    values, others = [1.0, 1.0, None, 1e-10, None], [1 + 1e-12, 1.1, None, 5e-10, float("nan")]
+    rows = [("a", f"b{number}", 1, 2, 2, value) for number, value in enumerate(values)]
     found = pa.Table.from_pylist([dict(zip(answer.names, row, strict=True)) for row in rows], answer)
-    latest = found.set_column(5, "distance", pa.array([1 + 1e-12, 1.1, None]))
-    assert _is_known(kind.answers.identity, answer, found, latest).tolist() == [True, False, True]
+    latest = found.set_column(5, "distance", pa.array(others))
+    assert _is_known(kind.answers.identity, answer, found, latest).tolist() == [True, False, True, False, False]
 
 
 @pytest.mark.parametrize(

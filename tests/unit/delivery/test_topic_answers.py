@@ -214,6 +214,16 @@ def test_a_rebuild_of_a_stream_without_corrections_is_sent(tmp_path, topic, monk
     desk.assert_shown()
 
 
+def test_a_rebuild_takes_back_answers_in_a_column_that_has_the_name_of_a_key(tmp_path, topic, monkeypatch):
+    ranks = {"kind": "aggregate", "aggregate": {"rank": {"function": "sum", "column": "x"}}}
+    monkeypatch.setitem(KINDS, "aggregate", ranks | {"window": {"size": "500 ms"}})
+    desk = TopicDesk("aggregate", tmp_path, 1, topic)
+    desk.driver.run(1000, flush=True)
+    monkeypatch.setitem(KINDS["aggregate"]["window"], "size", "750 ms")
+    desk.driver.rebuild(sending(query_of("aggregate", tmp_path)))
+    desk.assert_shown()
+
+
 @pytest.mark.needs("long")
 def test_a_restored_backup_ends_with_what_readers_get(tmp_path, topic):
     desk = TopicDesk("topk", tmp_path, 1, topic)

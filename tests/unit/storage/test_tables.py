@@ -63,3 +63,11 @@ def test_files_are_left_out_by_the_columns_that_the_statistics_have(tables) -> N
         add_file(tables, "quality", number, answer, {"off": number})
     (tables.layout.table("quality") / "0.parquet").unlink()
     assert tables.read("quality", ["answer"], ds.field("off") > 1)["answer"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "漢"])
+def test_a_condition_may_have_long_texts(tables, letter) -> None:
+    answer = "a" + 60 * letter
+    tables.add("quality", rows((0, answer, 1), (0, answer + "b", 2)))
+    for texts, expected in (([answer], [1]), ([answer, answer + "b"], [1, 2]), (["b"], [])):
+        assert tables.read("quality", ["off"], ds.field("answer").isin(texts))["off"].to_pylist() == expected
