@@ -147,7 +147,8 @@ def to_computable(column: pa.ChunkedArray, bound: pa.DataType) -> pa.ChunkedArra
     elif pa.types.is_timestamp(dtype) and dtype.unit != "us":
         column = _within_micros(column)
     column = column if column.type == naive(target) else column.cast(naive(target), safe=False)
-    return column if naive(bound) in (column.type, NULL) else column.cast(naive(bound))
+    wanted = naive(column_type(bound) or target)
+    return column if wanted in (column.type, NULL) else column.cast(wanted)
 
 
 def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
