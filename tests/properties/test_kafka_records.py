@@ -17,7 +17,7 @@ from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.segments import Segment
 
-VALUES = (None, b'{"v": 1}', b'{"v":\r\n2}', b"{broken", b"", '{"v": 3, "k": "ä"}'.encode())
+VALUES = (None, b'{"v": 1}', b'{"v":\r\n2}', b"{broken", b"", '{"v": 3, "k": "ä"}'.encode(), b'{"v": 4, "k": "a\nb"}')
 SOUND = {VALUES[1]: 1.0, VALUES[2]: 2.0, VALUES[5]: 3.0}
 KINDS = (TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_CREATE_TIME)
 RECORDS = st.lists(
@@ -107,6 +107,11 @@ def test_a_record_with_an_older_time_than_the_one_before_stays_behind_it(by_appe
     ranges = {part: (0, len(of_part)) for part, of_part in times.items()}
     assert [row[:2] for row in plain(log, ranges, by_append_time)] == [(2, 0), (2, 1), (0, 0), (0, 1), (0, 2)]
     assert_plain_merge(log, by_append_time, ranges, (0, 5), seed=1)
+
+
+def test_a_line_end_within_a_text_is_broken_json_and_no_blank():
+    log = {0: [(TIMESTAMP_LOG_APPEND_TIME, 1, value) for value in VALUES[5:]]}
+    assert_plain_merge(log, True, {0: (0, 2)}, (0, 2), seed=1)
 
 
 def assert_plain_merge(log, by_append_time, ranges, part_of_cut, seed):

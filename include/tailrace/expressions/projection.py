@@ -208,7 +208,9 @@ class Projection:
         from tailrace.expressions.statement import RecordsStatement, fault_number  # loads DuckDB only when it computes
 
         plan, terms, condition = self._bound
-        columns = {f"c{number}": to_computable(table.column(name)) for number, (name, _) in enumerate(self.types)}
+        columns = {
+            f"c{number}": to_computable(table.column(name), dtype) for number, (name, dtype) in enumerate(self.types)
+        }
         columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # gives constants their length
         outputs = {f"d{number}": term for number, term in enumerate(terms.values())}
         if condition is not None:

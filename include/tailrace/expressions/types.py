@@ -128,10 +128,10 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def to_computable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a source's column in the type that DuckDB computes with; a time out of its range is null.
+def to_computable(column: pa.ChunkedArray, bound: pa.DataType) -> pa.ChunkedArray:
+    """Return a source's column as DuckDB computes with it, in the type to which expressions are bound.
 
-    Times are floored to microseconds.
+    A file may have a narrower type than the first one. Times are floored to microseconds; out of their range, null.
     """
     dtype = column.type
     if pa.types.is_dictionary(dtype) and dtype.value_type == TEXT:
@@ -146,7 +146,9 @@ def to_computable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = _floored(column)
     elif pa.types.is_timestamp(dtype) and dtype.unit != "us":
         column = _within_micros(column)
-    return column if column.type == naive(target) else column.cast(naive(target), safe=False)
+    column = column if column.type == naive(target) else column.cast(naive(target), safe=False)
+    wanted = naive(column_type(bound) or target)
+    return column if wanted in (column.type, NULL) else column.cast(wanted)
 
 
 def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:

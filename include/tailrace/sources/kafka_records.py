@@ -122,13 +122,16 @@ class KafkaRecords:
 
 
 def _lines(records: Records) -> list[bytes]:
-    """Return the values as lines; empty where a row has a fault. In JSON, newlines only occur between tokens."""
+    """Return the values as lines; empty where a row has a fault.
+
+    Tabs take the place of line ends: JSON has both between tokens, and neither within a text.
+    """
     lines = [b"" if value is None else value for value in records.values]
     for faulty in records.faults:
         lines[faulty] = b""
     text = b"".join(lines)
     if b"\r" in text or b"\n" in text:
-        return [line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines]
+        return [line.replace(b"\r", b"\t").replace(b"\n", b"\t") for line in lines]
     return lines
 
 

@@ -23,7 +23,7 @@ from tailrace.sources.segments import SourceFile, irregular
 _SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
 """Suffixes of producers' temporary files; names that begin with `.` or `_` are also skipped."""
 
-_PARTITION = re.compile(r"[A-Za-z]\w*=[^=]+|\d[\d_.:T+-]*Z?", re.ASCII)
+_PARTITION = re.compile(r"[A-Za-z]\w*=\d[^=]*|\d[\d_.:T+-]*Z?", re.ASCII)
 
 
 class Entry(NamedTuple):

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from tailrace.expressions.projection import Projection
+from tailrace.expressions.types import column_type
 from tailrace.query.query import Query
 from tailrace.query.sections import StreamSection
 
@@ -87,7 +88,8 @@ def _computed(stream: StreamSection, rows: pa.Table, conditions: dict[str, str])
     if not columns and stream.where is None:
         return rows, [True] * rows.num_rows
     projection = Projection.parse(columns, stream.where)
-    projected = projection.over({name: rows.schema.field(name).type for name in projection.inputs}).run(rows)
+    types = {name: column_type(rows.schema.field(name).type) for name in projection.inputs}
+    projected = projection.over({name: dtype for name, dtype in types.items() if dtype is not None}).run(rows)
     kept = projected.kept.tolist()
     for failure in projected.failures:
         kept = [each and not failed for each, failed in zip(kept, failure.mask.tolist(), strict=True)]

@@ -123,6 +123,16 @@ def test_the_same_query_is_right_over_other_rows():
     assert 0 < run.summary.late < testing.assert_right(query.over(rows=rows_of(3)), engine="local").summary.read
 
 
+def test_expressions_read_rows_of_all_types_that_a_query_reads():
+    rows = rows_of(6)
+    for name, dtype in (("at", pa.timestamp("ns", "UTC")), ("lane", pa.uint8()), ("city", pa.large_string())):
+        rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(dtype))
+    columns = {"hour": "hour(at)", "square": "(lane + 254) * lane", "town": "upper(city)"}
+    stream = tailrace.Stream(rows, event_time="at", arrival_time="arrival_time", id="id", key="town", columns=columns)
+    each = {name: {"function": "sum", "column": name} for name in ("hour", "square")}
+    testing.assert_right(tailrace.query("aggregate", streams={"rows": stream}, window="10 s", aggregate=each))
+
+
 def test_wrong_answers_are_shown():
     query = tailrace.query("aggregate", streams={"rows": stream_of(7)}, window="60 s", aggregate={"function": "count"})
     right = testing.batch_answers(query)

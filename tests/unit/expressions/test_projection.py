@@ -219,6 +219,33 @@ def test_texts_that_stay_coded_are_computed_with():
     ]
 
 
+@pytest.mark.parametrize(
+    ("declared", "narrower", "value"),
+    [
+        (pa.int64(), pa.int32(), 100_000),
+        (pa.int16(), pa.int8(), -128),
+        (pa.uint32(), pa.uint8(), 255),
+        (pa.float64(), pa.float32(), 0.1),
+        (pa.decimal128(10, 2), pa.decimal128(8, 1), Decimal("12.5")),
+        (pa.decimal128(30, 4), pa.decimal128(4, 0), Decimal("999")),
+        (pa.int64(), pa.null(), None),
+    ],
+    ids=str,
+)
+def test_a_file_of_a_narrower_type_is_computed_with_as_the_first_one_is(declared, narrower, value):
+    columns = {
+        "square": "x * x",
+        "third": "x / 3",
+        "negative": "-x",
+        "text": "cast(cast(x as decimal(20,4)) as string)",
+    }
+    later = pa.table({"x": pa.array([value], narrower)})
+    bound = projection(columns, "x <> 0", pa.table({"x": pa.array([], declared)}))
+    expected, found = (bound.run(each) for each in (later.cast(pa.schema({"x": declared})), later))
+    assert found.table.drop_columns("x").equals(expected.table.drop_columns("x"))
+    assert (found.kept.all(), found.failures) == (value is not None, [])
+
+
 def test_records_by_which_a_statement_raises_are_found_by_halves(monkeypatch):
     plan = projection({"each": "quantity + 1"})._bound[0]
     rows = RecordsStatement("SELECT CAST(platform AS INTEGER) AS n FROM records", plan)

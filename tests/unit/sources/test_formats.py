@@ -43,7 +43,7 @@ def test_temporary_files_of_a_producer_are_ignored(tmp_path: Path, name: str) ->
     assert names(tmp_path) == ["a.json"]
 
 
-@pytest.mark.parametrize("name", ["archive", "day", "a.json", "=1", "x="])
+@pytest.mark.parametrize("name", ["archive", "day", "a.json", "=1", "x=", "country=DE"])
 def test_subdirectories_that_are_no_partitions_are_refused_since_their_files_would_be_lost(
     tmp_path: Path, name: str
 ) -> None:
@@ -55,6 +55,7 @@ def test_subdirectories_that_are_no_partitions_are_refused_since_their_files_wou
 def test_partitions_are_read_in_the_order_of_paths_to_any_depth(tmp_path: Path) -> None:
     paths = ["2026-11-25/b.json", "2026-11-25/a.json", "2026-11-26/a.json", "2026/1/c.json", "0.json", "x.json"]
     paths += ["dt=2026-11-26/hour=09/a.json", "dt=2026-11-26/hour=10/a.json", "2026-11-26T10:00:00Z/a.json"]
+    paths += ["at=2026-11-26 10%3A00%3A00/a.json"]
     for path in [*paths, "_tmp/a.json", "2026-11-25/_b.json", ".hidden/a.json"]:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
