@@ -31,7 +31,9 @@ class Ended(ended.Run):
     has_begun = True
 
 
-@pytest.mark.parametrize(("has_late_tuples", "held", "lines"), [(True, 2, 2), (True, 0, 1), (False, 3, 1)])
+@pytest.mark.parametrize(
+    ("has_late_tuples", "held", "lines"), [(True, 2, 2), (True, 1, 2), (True, 0, 1), (False, 3, 1)]
+)
 def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tuples, held, lines):
     monkeypatch.setattr(ended, "held_back", lambda layout: held)
     declared = tailrace.query("aggregate", **FIELDS).declared
@@ -39,12 +41,8 @@ def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tu
     said = Ended(declared, batches=1, summary=summary_of(3)).lines()
     assert len(said) == lines
     assert said[0] == "read 3 records: 3 accepted, 0 rejected"
-    assert (
-        said[1:]
-        == ["2 rows wait in an open tick: it is complete when more comes, or at the end of a run without --keep-open"][
-            : lines - 1
-        ]
-    )
+    ends = "in an open tick: it is complete when more comes, or at the end of a run without keep_open"
+    assert said[1:] == [f"{'1 row waits' if held == 1 else '2 rows wait'} {ends}"][: lines - 1]
 
 
 def test_a_run_that_accepted_nothing_has_failed():
