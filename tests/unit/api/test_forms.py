@@ -110,7 +110,9 @@ def test_without_polars_its_form_is_refused(answers, monkeypatch):
 def test_a_notebook_shows_no_text_unescaped(answers):
     asked = query(TABLE)
     run = asked.run()
-    for shown in (answers, asked, run, asked.explain(), run.late(), run.quality()):
+    planned = run.rebuild(dry_run=True)
+    assert repr(planned).startswith("Rebuilt(a new checkpoint; all answers and corrections stay as they are; 6 rows")
+    for shown in (answers, asked, run, asked.explain(), run.late(), run.quality(), run.status(), planned):
         html = shown._repr_html_()
         assert html.startswith("<table>")
         assert html.endswith("</table>")
@@ -118,6 +120,9 @@ def test_a_notebook_shows_no_text_unescaped(answers):
     assert "&lt;b&gt;" in answers._repr_html_()
     assert "2 rows" in answers._repr_html_()
     assert "<td>9</td>" in answers._repr_html_()
+    status = run.status()._repr_html_()
+    assert "<th>frontier</th><td>2024-05-01T12:01:00.000Z</td>" in status
+    assert "<th>accepted</th><td>6</td>" in status
 
 
 def test_a_correction_is_shown_in_words():
