@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tailrace.api import html
+from tailrace.ground import html
 from tailrace.ground.extras import missing_from, remedy_of
 from tailrace.panels.explanation import explanation
 from tailrace.query.chain import chain_of, upstream_of

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tailrace.api.declaration import load
 from tailrace.api.query import Query
 from tailrace.api.rows import Rows
+from tailrace.api.why_none import why_no_quality
 from tailrace.correction.quality import read_named_quality
 from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.storage.begun import require_named
@@ -47,7 +48,8 @@ def quality_named(name: str, warehouse: Warehouse) -> Rows:
     """Return the quality of a query's answers by the query's name, see `Query.quality`."""
     layout = Layout.for_query(warehouse, name)
     require_named(layout)
-    return Rows(*read_named_quality(layout))
+    rows, columns = read_named_quality(layout)
+    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout))
 
 
 def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import pyarrow as pa
+
 from tailrace.api.answers import Answers
 from tailrace.api.rows import Rows
 from tailrace.api.times import Time, time_ms
+from tailrace.api.why_none import why_no_answers, why_no_quality
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import refuse
+from tailrace.ground.words import counted
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
@@ -31,15 +35,21 @@ def answers_of(query: Query, warehouse: Warehouse, as_of: str, part: AnswerRange
     """Return the answers of a part: as the stream gave them, or the newest version of each."""
     if as_of not in ("stream", "corrected"):
         raise refuse("--as-of", f"there are no answers as of {as_of!r}", "'corrected' or 'stream'")
-    return Answers(*read_answers(query, warehouse, as_of == "stream", part))
+    rows, columns = read_answers(query, warehouse, as_of == "stream", part)
+    return Answers(rows, columns, _why_none(Layout.for_query(warehouse, query.name), rows, part))
 
 
 def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRange) -> Answers:
     """Return the newest version of each answer of a query by its name, from the table `current`."""
     if as_of == "stream":
         raise refuse("--as-of stream", "by a name only newest versions are read", "the query's file in its place")
-    rows = read_current(Layout.for_query(warehouse, name), part)
-    return Answers(rows, rows.column_names)
+    layout = Layout.for_query(warehouse, name)
+    rows = read_current(layout, part)
+    return Answers(rows, rows.column_names, _why_none(layout, rows, part, is_current=True))
+
+
+def _why_none(layout: Layout, rows: pa.Table, part: AnswerRange, is_current: bool = False) -> str:
+    return "" if rows.num_rows else why_no_answers(layout, is_part=part != ALL, is_current=is_current)
 
 
 def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int | None) -> Answers:
@@ -49,12 +59,15 @@ def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int
     raw = rows.raw
     if where is not None or order_by is not None:  # the grammar takes long to import
         raw = raw.take(import_module("tailrace.api.chosen").chosen(rows.arrow(), where, order_by))
-    return Answers(raw.slice(0, limit), rows.columns)
+    why_none = "" if raw.num_rows else rows.why_none or f"none of {counted(len(rows), 'answer')} meets --where"
+    return Answers(raw.slice(0, limit), rows.columns, why_none)
 
 
 def quality_of(query: Query, warehouse: Warehouse) -> Rows:
     """Return how far the stream's answers were from what corrections found, over time."""
-    return Rows(*read_quality(query, warehouse))
+    rows, columns = read_quality(query, warehouse)
+    layout = Layout.for_query(warehouse, query.name)
+    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout))
 
 
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:

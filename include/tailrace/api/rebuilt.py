@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailrace.ground import html
 from tailrace.ground.object_path import on_disk
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.stream.planned_rebuild import Rebuild
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rebuilt:
     """The report of a rebuild: of a finished one, of a dry run, or of an interrupted one that took effect now.
 
@@ -66,6 +67,12 @@ class Rebuilt:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return html.named_texts({"rebuilt" if self.before else "rebuild": str(self)})
+
+    def __repr__(self) -> str:
+        return f"Rebuilt({'; '.join(self.lines())})"
 
 
 def _newest_before(layout: Layout) -> Path:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tailrace.api import html
+from tailrace.ground import html
 from tailrace.ground.columns import without_nan
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
+from tailrace.ground.words import counted
 from tailrace.tables.every import as_timestamps
 
 if TYPE_CHECKING:
@@ -37,10 +38,13 @@ class Rows:
         The rows as tables hold them, with times in integer ms, and further columns.
     columns : list of str
         The columns that readers get.
+    why_none : str
+        Why there are no rows; empty if there are some, or if nothing is known of it.
     """
 
     raw: pa.Table = field(compare=False)
     columns: list[str]
+    why_none: str = field(default="", compare=False)
 
     def arrow(self) -> pa.Table:
         """Return an Arrow table."""
@@ -89,11 +93,13 @@ class Rows:
         return int(self.raw.num_rows)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self):,} rows of {', '.join(self.columns)})"
+        why = f": {self.why_none}" if self.why_none else ""
+        return f"{type(self).__name__}({counted(len(self), 'row')} of {', '.join(self.columns)}{why})"
 
     def _repr_html_(self) -> str:
         shown = Rows(self.raw.slice(0, _SHOWN), self.columns).dicts()
-        caption = f"the first {_SHOWN} of {len(self):,} rows" if len(self) > _SHOWN else f"{len(self):,} rows"
+        caption = counted(len(self), "row")
+        caption = f"the first {_SHOWN} of {caption}" if len(self) > _SHOWN else self.why_none or caption
         return html.table(self.columns, [[_cell(value) for value in row.values()] for row in shown], caption)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tailrace.api import html
 from tailrace.api.failed import Failed
 from tailrace.api.next_command import next_command
 from tailrace.api.warehouse_query import WarehouseQuery
 from tailrace.correction import outlying_events, repeated_ids
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.engine.other_contents import OTHER
+from tailrace.ground import html
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.words import counted
 from tailrace.storage.opened_tables import OpenedTables
-from tailrace.storage.progress import held_back
+from tailrace.storage.progress import closed_at_end, held_back
 from tailrace.stream.run_summary import RunSummary
 
 
@@ -72,11 +72,16 @@ class Run(WarehouseQuery):
             return
         if not self.batches:
             yield "nothing new to read"
-        yield from self.summary.lines()
+        yield from self.summary.lines(self._closed)
         # A join with a table holds back no row.
         if self.declared.has_late_tuples and (held := held_back(OpenedTables(self.layout))):
-            wait = "wait in an open tick: it is complete when more comes, or at the end of a run without --keep-open"
-            yield f"{counted(held, 'row')} {wait}"
+            keep_open = "--keep-open" if self.names_options else "keep_open"
+            ends = f"it is complete when more comes, or at the end of a run without {keep_open}"
+            yield f"{counted(held, 'row')} {'waits' if held == 1 else 'wait'} in an open tick: {ends}"
+
+    def _closed(self) -> int | None:
+        """Return the time up to which the end of the run before had closed windows, ms; None if it had not."""
+        return closed_at_end(OpenedTables(self.layout), (self.summary.first_batch or 0) - 1)
 
     def _looked_at_again(self, is_corrected_next: bool) -> list[str]:
         """Look again at the records that the run has read; a source that has changed since is no failure of the run."""

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -182,7 +182,8 @@ class WarehouseQuery:
         """
         with self._refusing():
             answers = reading.answers_of(self.declared, self.warehouse, as_of, reading.part_of(start, end, key))
-            return reading.chosen_of(answers, where, order_by, limit)
+            chosen = reading.chosen_of(answers, where, order_by, limit)
+        return chosen if self.names_options else replace(chosen, why_none=_in_python(chosen.why_none))
 
     def quality(self) -> Rows:
         """Return how far streamed answers were from corrected ones, over time, and what the policy promises."""

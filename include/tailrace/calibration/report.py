@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pydantic import ConfigDict
 
 from tailrace.calibration.search import Bracket
+from tailrace.ground import html
 from tailrace.ground.duration import format_duration, format_time
 
 _JSON = ConfigDict(ser_json_inf_nan="strings")  # an error may be infinite, for which JSON has no number
@@ -104,7 +105,7 @@ class Determination:
         return "; ".join(parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CalibrationReport:
     """The result of a calibration.
 
@@ -171,3 +172,18 @@ class CalibrationReport:
             shortfall = f"{k} gives {row.accuracy:.4f} < {self.promise:g}{row.of_column}"
             return f"{basis}: {shortfall}, and no tuple was delayed for longer"
         return f"{basis}: {k} gives {row.accuracy:.4f}{row.of_column}, which is {self.promise:g} within its error"
+
+    def lines(self) -> list[str]:
+        """Describe the calibration in lines: the reason, and what becomes of its K."""
+        k = format_duration(self.next_interval.k_ms)
+        if self.proposed is None:
+            return [self.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
+        outcome = "proposed" if self.proposed else "would be proposed, and nothing was written"
+        searched = f"searched {self.interval}, next {self.next_interval}; " if self.determination is None else ""
+        return [self.evidence, f"{searched}K = {k} {outcome}"]
+
+    def _repr_html_(self) -> str:
+        return html.named_texts({"calibration": "\n".join(self.lines())})
+
+    def __repr__(self) -> str:
+        return f"CalibrationReport({'; '.join(self.lines())})"

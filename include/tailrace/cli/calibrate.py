@@ -10,7 +10,7 @@ from rich.table import Table
 
 from tailrace.cli.arguments import File, Streams, Warehouse
 from tailrace.cli.local_paths import local_path
-from tailrace.ground.duration import format_duration, format_durations
+from tailrace.ground.duration import format_durations
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
 from tailrace.terminal import screen
@@ -75,7 +75,7 @@ def calibrate(
 def _print(report: CalibrationReport) -> None:
     screen.work_begins()
     screen.out.print(_table(report))
-    for line in _lines(report):
+    for line in report.lines():
         screen.out.print(line, markup=False, soft_wrap=True)
 
 
@@ -97,12 +97,3 @@ def _table(report: CalibrationReport) -> Table:
         least = [row.column or ""] if by_column else []
         table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict, *least, *cost)
     return table
-
-
-def _lines(report: CalibrationReport) -> list[str]:
-    k = format_duration(report.next_interval.k_ms)
-    if report.proposed is None:
-        return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
-    outcome = "proposed" if report.proposed else "would be proposed, and nothing was written"
-    searched = f"searched {report.interval}, next {report.next_interval}; " if report.determination is None else ""
-    return [report.evidence, f"{searched}K = {k} {outcome}"]

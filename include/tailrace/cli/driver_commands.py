@@ -67,7 +67,7 @@ def status(
     Without a name: a line for each declared query, each query of the warehouse, and each driver. Where there is no
     driver host, it shows what the warehouse itself says: of TAILRACE_WAREHOUSE, else of the folder warehouse here.
     """
-    from tailrace.cli.warehouse_status import has_streams, print_status
+    from tailrace.cli.warehouse_status import has_streams, missing_in, print_status
 
     if warehouse is not None:
         print_status(warehouse, query, wide)
@@ -77,8 +77,10 @@ def status(
             _print_drivers(query, wide)
     except Refused as refused:
         warehouse = os.environ.get("TAILRACE_WAREHOUSE") or "warehouse"
-        if isinstance(refused, Busy | Damaged) or not has_streams(warehouse, query):
+        if isinstance(refused, Busy | Damaged) or not has_streams(warehouse, None):
             raise
+        if not has_streams(warehouse, query):
+            raise Refused([*refused.problems, missing_in(warehouse, str(query))]) from None
         why = f"{refused.problems[0].where}: {refused.problems[0].fault}"
         screen.err.print(f"no driver host is asked ({why}); warehouse {warehouse} says:", markup=False, soft_wrap=True)
         print_status(warehouse, query, wide)

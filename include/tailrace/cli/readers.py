@@ -11,7 +11,6 @@ import typer
 from tailrace.cli.arguments import File, FileOrName, Form, Limit, Output, Streams, Warehouse, Wide, is_name
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import Problem, Refused
-from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -133,8 +132,11 @@ def results(
     else:
         answers = open_query(Path(query), streams, warehouse).results(as_of.value, start=start, end=end, key=key)
     chosen = chosen_of(answers, where, order_by, limit)
-    if where is not None and len(answers) and not len(chosen) and limit != 0:
-        screen.err.print(f"none of {counted(len(answers), 'answer')} meets --where", markup=False, soft_wrap=True)
+    if chosen.why_none:
+        screen.err.print(chosen.why_none, markup=False, soft_wrap=True)
+        if format is Form.table and output is None:
+            screen.work_begins()
+            return
     shown = len(chosen) if limit is not None else _SHOWN
     write_answers(chosen.raw, chosen.columns, format.value, output, shown, wide)
 
@@ -164,6 +166,11 @@ def quality(
         rows = open_query(Path(query), streams, warehouse).quality()
     columns = rows.columns
     is_table = format is Form.table and output is None
+    if rows.why_none:
+        screen.err.print(rows.why_none, markup=False, soft_wrap=True)
+        if is_table:
+            screen.work_begins()
+            return
     if is_table:
         columns = _what_tells_most_first(rows.raw, columns)
     shown = write_answers(rows.raw, columns, format.value, output, limit, wide)

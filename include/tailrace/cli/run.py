@@ -45,7 +45,6 @@ def run(
     from tailrace.api.query import Query
     from tailrace.cli.inputs import with_inputs
     from tailrace.cli.opening import open_query
-    from tailrace.correction.correction_range import CorrectionRange
     from tailrace.query.chain import chain_of
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
@@ -80,7 +79,7 @@ def run(
         _print_ended(ended, warehouse, is_corrected_next=correct or deployed is not None)  # a deployed query's DAG does
         if correct and ended.has_begun:
             with screen.working("correcting"):
-                print_report(ended.correct(engine=engine), CorrectionRange().words)
+                print_report(ended.correct(engine=engine))
     if ended.summary.failed:
         screen.err.print("[bold red]failed[/] none of the records that were read was accepted")
         raise typer.Exit(1)

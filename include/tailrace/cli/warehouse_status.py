@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.api.stream_state import COLUMNS, WarehouseStream
-from tailrace.ground.errors import Refused
+from tailrace.ground.errors import Problem, Refused
 from tailrace.storage.begun import begun, require_named
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import Warehouse, location_of
@@ -15,6 +15,15 @@ def has_streams(warehouse: Warehouse, query: str | None) -> bool:
     """Test whether a warehouse has a query's stream; without a query, whether it has any."""
     names = begun(location_of(warehouse))
     return bool(names) if query is None else query in names
+
+
+def missing_in(warehouse: Warehouse, query: str) -> Problem:
+    """Say that a warehouse has no such query, and which ones it has."""
+    try:
+        require_named(Layout.for_query(warehouse, query))
+    except Refused as refused:
+        return refused.problems[0]
+    raise ValueError(f"{query} is in {warehouse}")
 
 
 def print_status(warehouse: Warehouse, query: str | None, wide: bool) -> None:

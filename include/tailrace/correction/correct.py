@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,12 +22,13 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
-from tailrace.correction.repeated_ids import in_events
+from tailrace.correction.repeated_ids import NOT_LOOKED_AT, in_events
 from tailrace.correction.scan_job import OpenScan
 from tailrace.delivery.places import deliver_all
 from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
+from tailrace.ground import html
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
@@ -36,11 +37,13 @@ from tailrace.ground.notes import noting
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import TIME, with_times
+from tailrace.ground.words import counted, overflow_of
 from tailrace.kind.capabilities import IncrementallyCorrectable
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.query import Query
-from tailrace.storage.checkpoint import readable, require_corrections
+from tailrace.storage.checkpoint import never_ran, readable, require_corrections
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.lookup_versions import versions_known
@@ -56,7 +59,7 @@ _WRITTEN = "the corrected answers are written; the same command completes the co
 _VACUUM_S = 60.0  # the stream's vacuum takes seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CorrectionReport:
     """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
@@ -69,7 +72,7 @@ class CorrectionReport:
     are new, or other ones than before; the others are given again, as with a later `as_of` they take precedence over
     what a correction with an earlier one may still give. `other_contents` are the records of each stream in a range of
     event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
-    not have them.
+    not have them. `covers` is what `interval` names.
     """
 
     interval: str
@@ -86,6 +89,33 @@ class CorrectionReport:
     lookups: str | None = None
     changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
     other_contents: Sequence[RepeatedIds | None] | None = None
+    covers: CorrectionRange = field(default=CorrectionRange(), compare=False)
+
+    def lines(self) -> list[str]:
+        """Describe the correction in lines: how many answers it has changed, and warnings."""
+        return [f"corrected {self.covers.words}: {self._counts}", *self._remarks()]
+
+    @property
+    def _counts(self) -> str:
+        given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
+        counts = f"{self.changed or 0:,} of {given} changed, {self.retracted:,} taken back, {late}"
+        if self.repeats:
+            counts += f", {counted(self.repeats, 'repeat')} of ids"
+        return f"{counts}, looked up in versions {self.lookups}" if self.lookups else counts
+
+    def _remarks(self) -> Iterator[str]:
+        for contents in self.other_contents or ():
+            yield NOT_LOOKED_AT if contents is None else contents.words()
+        if self.overflowed:
+            yield f"warning: {overflow_of(self.overflowed)}"
+        if self.where_failed:
+            yield f"warning: {FailedPairs(self.where_failed, self.where_failure).warning}"
+
+    def _repr_html_(self) -> str:
+        return html.named_texts({"corrected": self.covers.words, "": "\n".join([self._counts, *self._remarks()])})
+
+    def __repr__(self) -> str:
+        return f"CorrectionReport({'; '.join(self.lines())})"
 
 
 def correct(
@@ -110,7 +140,7 @@ def correct(
     tables = Tables(layout)
     origin = readable(tables, query)
     if origin is None:
-        raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
+        raise never_ran(layout)
     if correction_range != CorrectionRange():  # a correction of everything restores lost ones
         require_corrections(tables)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
@@ -146,7 +176,7 @@ def correct(
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         report = replace(report, changed=changed)
         ledger = asdict(report) | {"started_at": started}
-        del ledger["other_contents"]
+        del ledger["other_contents"], ledger["covers"]
         tables.add("correction_runs", CORRECTION_RUNS.table([ledger]))
         tables.compact(CORRECTION_TABLES)
         contents = None
@@ -200,6 +230,7 @@ def _report(
         where_failed=failed.number,
         where_failure=failed.reason,
         lookups=lookups,
+        covers=correction_range,
     )
 
 

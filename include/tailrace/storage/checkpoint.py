@@ -59,9 +59,15 @@ def require_begun(tables: Tables, query: Query) -> CheckpointManifest:
     """Return the manifest of a query's stream like `readable`; refuse a query that never ran."""
     manifest = readable(tables, query)
     if manifest is None:
-        raise refuse(str(tables.layout.home), "the query has never run in this warehouse", "tailrace run, first")
+        raise never_ran(tables.layout)
     require_corrections(tables)
     return manifest
+
+
+def never_ran(layout: Layout) -> Refused:
+    """Return the refusal of a query without a stream: a run over an empty input leaves none, either."""
+    fault = "the query has never run in this warehouse, or its input had no rows"
+    return refuse(str(layout.home), fault, "tailrace run, first")
 
 
 def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:

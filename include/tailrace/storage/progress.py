@@ -70,6 +70,13 @@ def held_back(tables: Tables) -> int:
     return int(accepted - sum(pc.sum(in_ticks[name], min_count=0).as_py() for name in CLASSES))
 
 
+def closed_at_end(tables: Tables, batch: int) -> int | None:
+    """Return the frontier (ms) of a batch that ended a bounded run, so that it closed all windows; None of others."""
+    metrics = tables.read("metrics", ["frontier"], (ds.field("batch") == batch) & ds.field("flushed"))
+    frontier: int | None = pc.max(metrics["frontier"]).as_py()
+    return frontier
+
+
 def committed_until(tables: Tables) -> int | None:
     """Return the arrival time in ms up to which stream and history have committed; None before any commit."""
     progress = read_progress(tables)

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from tailrace.ground import html
+from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.files import write_atomically
 from tailrace.storage.layout import Layout
 
@@ -189,6 +191,17 @@ class Status:
         lines = [text.partition("\n")[0] for text in self.problems]
         since = {name: ms for name, ms in self.away.items() if self.at_ms - ms >= after_ms}
         return [line for line in lines if line.partition(": ")[0] in since]
+
+    def _repr_html_(self) -> str:
+        times = {"reported at": self.at_ms, "committed up to": self.committed, "frontier": self.frontier}
+        texts = {"state": ENDINGS.get(self.state, self.state)}
+        texts |= {name: format_time(ms) for name, ms in times.items() if ms is not None}
+        texts |= {} if self.k_ms is None else {"K": format_duration(self.k_ms)}
+        texts |= {} if self.coverage is None else {"coverage": f"{self.coverage:.2%}"}
+        counts = {"accepted": self.rows, "filtered": self.filtered, "rejected": self.quarantined, "late": self.late}
+        counts |= {"answers": self.answers, "batches": self.batches}
+        texts |= {name: f"{count:,}" for name, count in counts.items()}
+        return html.named_texts(texts if self.problem is None else texts | {"problem": self.problem})
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no additional room."""

@@ -65,9 +65,12 @@ class RunSummary:
         self.floored: dict[str, set[str]] = {}
         self._last: dict[str, Any] = {}
         self._delays_ms: list[NDArray[np.int64]] = []
+        self._frontiers: list[NDArray[np.int64]] = []
+        self.first_batch: int | None = None
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
         metrics = in_ms(written["metrics"])
+        self.first_batch = batch if self.first_batch is None else self.first_batch
         self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
         self.late += sum(metrics["late"].to_pylist())
         self.repeats += sum(metrics["repeats"].to_pylist())
@@ -94,15 +97,20 @@ class RunSummary:
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
-            self._delays_ms.append(_delays(in_ms(written["late"].slice(0, _SAMPLE)), self._last["k_ms"]))
+            late = in_ms(written["late"].slice(0, _SAMPLE))
+            self._delays_ms.append(_delays(late, self._last["k_ms"]))
+            self._frontiers.append(late["frontier"].to_numpy().astype(np.int64))
 
     @property
     def failed(self) -> bool:
         """True if no record was accepted, though some were read; those that are left out are no fault."""
         return self.read > self.filtered and not self.accepted
 
-    def lines(self) -> Iterator[str]:
-        """Yield what is to be said at the end of a run."""
+    def lines(self, closed: Callable[[], int | None] = lambda: None) -> Iterator[str]:
+        """Yield what is to be said at the end of a run.
+
+        `closed` returns the time up to which the end of the run before had closed windows, ms; None if it had not.
+        """
         if not self.read:
             return
         rejected = self.read - self.accepted - self.filtered
@@ -122,9 +130,9 @@ class RunSummary:
         if self.withheld:
             found = f"{self.withheld:,} of {counted(self.withheld + self.answers, 'answer')} withheld"
             yield f"{'' if self.answers else 'warning: '}{found}: having is not true for them"
-        yield from map("warning: {}".format, self._warnings(rejected))
+        yield from map("warning: {}".format, self._warnings(rejected, closed))
 
-    def _warnings(self, rejected: int) -> Iterator[str]:
+    def _warnings(self, rejected: int, closed: Callable[[], int | None]) -> Iterator[str]:
         for stream, (rows, accepted, filtered, unmatched) in self._of_stream.items():
             if filtered > unmatched and not accepted and self.filtered < self.read:
                 counts = f"{filtered - unmatched:,} of {rows:,}, {rows - filtered:,} rejected"
@@ -134,7 +142,7 @@ class RunSummary:
         coverage = self._last.get("coverage")
         if self.late > _MANY * self.accepted or (coverage is not None and coverage < _MANY):
             shown = "" if coverage is None else f", coverage is {coverage:.2%}"
-            yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause()}"
+            yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause(closed)}"
         if self.overflowed:
             yield overflow_of(self.overflowed)
         yield from (floored_of(stream, columns) for stream, columns in self.floored.items() if columns)
@@ -148,8 +156,12 @@ class RunSummary:
             ahead = f"event times are up to {_rough(newest - max(reached))} ahead of arrival ({format_time(newest)})"
             yield f"{ahead}: are they of another time zone?"
 
-    def _cause(self) -> str:
+    def _cause(self, closed: Callable[[], int | None]) -> str:
         """Return the likely cause of most tuples being late."""
+        frontiers = np.concatenate([np.zeros(0, np.int64), *self._frontiers])
+        if (ended := closed()) is not None and (frontiers == ended).sum() > _MANY * len(frontiers):
+            wait = "a run with --keep-open leaves them open for what comes next, and a correction adds what came late"
+            return f"the end of the run before had closed the windows of most; {wait}"
         delays = np.concatenate([np.zeros(0, np.int64), *self._delays_ms])
         if not len(delays):
             return "earlier runs wrote them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 
@@ -109,7 +110,9 @@ def test_without_polars_its_form_is_refused(answers, monkeypatch):
 def test_a_notebook_shows_no_text_unescaped(answers):
     asked = query(TABLE)
     run = asked.run()
-    for shown in (answers, asked, run, asked.explain(), run.late(), run.quality()):
+    planned = run.rebuild(dry_run=True)
+    assert repr(planned).startswith("Rebuilt(a new checkpoint; all answers and corrections stay as they are; 6 rows")
+    for shown in (answers, asked, run, asked.explain(), run.late(), run.quality(), run.status(), planned):
         html = shown._repr_html_()
         assert html.startswith("<table>")
         assert html.endswith("</table>")
@@ -117,6 +120,24 @@ def test_a_notebook_shows_no_text_unescaped(answers):
     assert "&lt;b&gt;" in answers._repr_html_()
     assert "2 rows" in answers._repr_html_()
     assert "<td>9</td>" in answers._repr_html_()
+    status = run.status()._repr_html_()
+    assert "<th>frontier</th><td>2024-05-01T12:01:00.000Z</td>" in status
+    assert "<th>accepted</th><td>6</td>" in status
+
+
+def test_a_correction_is_shown_in_words():
+    late = {"at": [datetime(2024, 5, 1, 12, minute) for minute in (0, 3, 0)], "id": ["a", "b", "c"]}
+    came = [datetime(2024, 5, 1, 12, minute) for minute in (1, 4, 5)]
+    stream = tailrace.Stream({**late, "came": came}, event_time="at", arrival_time="came", id="id")
+    counts = {"n": {"function": "count"}}
+    run = tailrace.query("aggregate", streams={"rows": stream}, window="1 min", aggregate=counts).run()
+    part = run.correct(end="2024-05-01T12:01:00Z")
+    counted = "1 of 1 answer changed, 0 taken back, 1 late tuple"
+    assert repr(part) == f"CorrectionReport(corrected event times to 2024-05-01T12:01:00.000Z: {counted})"
+    assert f"<td>{counted}</td>" in part._repr_html_()
+    assert "<td>all event times</td>" in run.correct()._repr_html_()
+    hostile = replace(part, where_failed=1, where_failure="<b>")
+    assert "&lt;b&gt;" in hostile._repr_html_()
 
 
 def test_a_notebook_shows_the_first_rows_of_many():

@@ -197,7 +197,9 @@ def test_without_a_driver_host_the_warehouse_is_asked_and_without_streams_the_re
     shown = tailrace("status")
     assert "warmth" in shown.stdout
     assert shown.stderr.startswith("no driver host is asked (connection tailrace_driver_host: Airflow knows none")
-    assert "right would be: to add it" in tailrace("status", "cold", code=2).stderr
+    cold = tailrace("status", "cold", code=2).stderr
+    assert "right would be: to add it" in cold
+    assert "the warehouse has no query of this name\n    right would be: warmth" in cold
     monkeypatch.chdir(tmp_path)
     assert "right would be: to add it" in tailrace("status", code=2).stderr
 

@@ -31,7 +31,9 @@ class Ended(ended.Run):
     has_begun = True
 
 
-@pytest.mark.parametrize(("has_late_tuples", "held", "lines"), [(True, 2, 2), (True, 0, 1), (False, 3, 1)])
+@pytest.mark.parametrize(
+    ("has_late_tuples", "held", "lines"), [(True, 2, 2), (True, 1, 2), (True, 0, 1), (False, 3, 1)]
+)
 def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tuples, held, lines):
     monkeypatch.setattr(ended, "held_back", lambda layout: held)
     declared = tailrace.query("aggregate", **FIELDS).declared
@@ -39,12 +41,22 @@ def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tu
     said = Ended(declared, batches=1, summary=summary_of(3)).lines()
     assert len(said) == lines
     assert said[0] == "read 3 records: 3 accepted, 0 rejected"
-    assert (
-        said[1:]
-        == ["2 rows wait in an open tick: it is complete when more comes, or at the end of a run without --keep-open"][
-            : lines - 1
-        ]
-    )
+    ends = "in an open tick: it is complete when more comes, or at the end of a run without keep_open"
+    assert said[1:] == [f"{'1 row waits' if held == 1 else '2 rows wait'} {ends}"][: lines - 1]
+
+
+def test_the_end_of_the_run_before_is_the_cause_of_what_it_made_late(tmp_path):
+    def lines(*records: tuple[str, str]) -> str:
+        at, came = ([f"2024-05-01T00:{time}Z" for time in times] for times in zip(*records, strict=True))
+        rows = tailrace.Stream({"at": at, "came": came, "id": came}, "at", arrival_time="came", id="id")
+        fields = {"name": "ends", "window": "1 min", "aggregate": {"function": "count"}, "warehouse": tmp_path}
+        return "\n".join(tailrace.query("aggregate", streams={"rows": rows}, **fields).run().lines())
+
+    assert "came late" not in lines(("02:05", "02:06"))
+    ended = lines(("02:10", "05:00"))  # newer than all before
+    assert "the end of the run before had closed the windows of most; a run with --keep-open leaves them open" in ended
+    assert "A larger k" not in ended
+    assert "A larger k waits for them" in lines(("10:00", "10:01"), ("05:00", "11:00"), ("05:01", "12:00"))
 
 
 def test_a_run_that_accepted_nothing_has_failed():

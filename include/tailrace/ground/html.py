@@ -13,7 +13,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = 
     """Return rows of texts as a table."""
     head = "".join(f"<th>{_text(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    said = f"<caption>{_text(caption)}</caption>" if caption else ""
+    said = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

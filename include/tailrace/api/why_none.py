@@ -1,0 +1,74 @@
+"""Why a query has no answers, or none that are measured, and what comes next: by what its stream has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailrace.engine.output_tables import WITHHELD
+from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.words import counted
+from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.progress import read_newest, read_progress, read_totals
+
+_END = "the end of a run with --bounded and without --keep-open"
+
+
+def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
+    """Say why a stream that has begun has no answers.
+
+    `is_part` says that only a range or a key was read, `is_current` that the table `current` was.
+    """
+    tables = OpenedTables(layout)
+    totals = read_totals(tables, committed_batches(layout))
+    accepted, filtered, rejected = (totals[name] for name in ("rows", "filtered", "quarantined"))
+    if not (read := accepted + filtered + rejected):
+        return "no answers yet: the stream has read no record"
+    if totals["answers"]:
+        given = counted(totals["answers"], "answer")
+        if is_part:
+            return f"none of {given} is in this range, or of this key"
+        why = "corrections took them back"
+        return f"no answers: of {given} {why}{', or the table current will have them within a minute' * is_current}"
+    counts = f"{accepted:,} accepted, {f'{filtered:,} filtered, ' if filtered else ''}{rejected:,} rejected"
+    why = "; ".join(_reasons(tables) if accepted else _rejections(totals))
+    return f"no answers{' yet' if accepted else ''}: read {counted(read, 'record')}, {counts}; {why}"
+
+
+def why_no_quality(layout: Layout) -> str:
+    """Say why no answer of a stream that has begun is measured."""
+    tables = OpenedTables(layout)
+    if tables.has("correction_runs") and tables.read("correction_runs", ["interval"]).num_rows:
+        return "nothing is measured: the corrections so far have found no answers"
+    return "nothing is measured yet: a correction measures how far the stream's answers were off"
+
+
+def _rejections(totals: dict[str, int]) -> Iterator[str]:
+    """Yield why no record is a tuple."""
+    if totals["filtered"] > totals["unmatched"]:
+        yield "where is false or null for those that were filtered"
+    if totals["unmatched"]:
+        yield f"{counted(totals['unmatched'], 'record')} met no row of a lookup"
+    if totals["quarantined"]:
+        yield "quarantine shows the rejected ones, each with the reason"
+
+
+def _reasons(tables: OpenedTables) -> Iterator[str]:
+    """Yield why the tuples of a stream have no answers."""
+    counts = tables.read("metrics", ["counts"])["counts"].drop_null().to_pylist()
+    if withheld := sum(dict(each).get(WITHHELD, 0) for each in counts):
+        yield f"{counted(withheld, 'answer')} withheld, as having is not true for them"
+    progress = read_progress(tables)
+    is_open = progress is not None and not progress.ended and progress.newest_tick is not None
+    if "left_id" in tables.schema("results").names:
+        yield "no pair of them is an answer"
+        if is_open and progress.newest_tick != progress.complete_tick:
+            yield f"those of the newest tick wait for later records, or for {_END}"
+    elif is_open:
+        newest = read_newest(tables, committed_batches(tables.layout))
+        k = "" if newest.get("k_ms") is None else f", K is {format_duration(newest['k_ms'])}"
+        yield f"no window has closed: the newest event time is {format_time(progress.newest_event)}{k}"
+        yield f"later records close one, or {_END}"
+    elif not withheld:
+        yield "no window has an answer"
