@@ -1,7 +1,8 @@
 """Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are stored.
 
 The query's clock gets the ids of all tuples, and finds the repeats once for all tasks. It remembers an id until the
-frontier (the watermark) has passed all answers in which a tuple with this id, the first one or a repeat, can count.
+frontier (the watermark) has passed all answers in which a tuple with this id, the first one or a repeat, can count. Of
+sessions it knows no keys: there it takes the answer of each such tuple alone, and an open session may last longer.
 """
 
 from __future__ import annotations

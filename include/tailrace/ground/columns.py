@@ -124,12 +124,14 @@ def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list
     """Dictionary-encode several columns with one shared dictionary; null is a value like any other.
 
     Returns the dictionary, and each column as codes into it. The dictionary is in the order of first occurrence, so the
-    first column, where it has no repeats, gets the codes 0, 1, ….
+    first column, where it has no repeats, gets the codes 0, 1, …. A single column may be dictionary-encoded already.
     """
+    dtype = columns[0].type
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
-    encoded = pa.chunked_array(chunks, columns[0].type).dictionary_encode(null_encoding="encode")  # copies no string
+    encoded = pa.chunked_array(chunks, dtype).dictionary_encode(null_encoding="encode")  # copies no string
     codes = np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
-    dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], columns[0].type)
+    value_type = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+    dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], value_type)
     return dictionary, list(np.split(codes, np.cumsum([len(column) for column in columns])[:-1]))
 
 

@@ -90,6 +90,7 @@ def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: 
     become of its source.
     """
     types: dict[str, Types] = {}
+    from_the_start = Layout(built.home / "unread")  # what is built may be left by a rebuild that died
     for name, columns in columns_of(query).items():
         needed = columns.named().values()
         if known := _known(needed, manifest.types[name]):
@@ -98,7 +99,7 @@ def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: 
         feed = (
             DeltaFeed(layout.table(UPSTREAM.name), columns, {}, {}, -1)
             if isinstance(query.streams[name].source, AnswersSource)
-            else open_feeds(query, built, None, live=False)[name]
+            else open_feeds(query, from_the_start, None, live=False)[name]
         )
         feed.fresh()
         types[name] = feed.types

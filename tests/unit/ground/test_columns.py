@@ -117,3 +117,8 @@ def test_unify_with_empty_arrays_anywhere() -> None:
 def test_unify_of_nothing_keeps_the_type() -> None:
     keys, (codes,) = unify([pa.array([], pa.int64())])
     assert (keys.type, len(keys), codes.dtype) == (pa.int64(), 0, np.int64)
+
+
+def test_unify_of_no_encoded_values_gives_a_dictionary_of_their_type() -> None:
+    keys, (codes,) = unify([pa.array([], pa.string()).dictionary_encode()])
+    assert (keys.type, len(keys), len(codes)) == (pa.string(), 0, 0)

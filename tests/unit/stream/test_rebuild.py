@@ -320,6 +320,15 @@ def test_a_column_that_history_lacks_is_read_from_the_source(life):
         life.driver.rebuild(life.query(SETTINGS))
 
 
+def test_a_rebuild_that_died_does_not_hide_the_source_from_the_next_one(life, monkeypatch):
+    life.driver.query = make_query(life.home / "in", SETTINGS, source="json", key=None)
+    life.read(3, removes=False)
+    with deaths(monkeypatch).at("state", 1):
+        life.driver.rebuild(life.query(SETTINGS))
+    life.driver.rebuild(life.query(SETTINGS))
+    life.assert_streamed(SETTINGS)
+
+
 def test_what_can_not_be_rebuilt_is_refused(life):
     with pytest.raises(Refused, match="the query has no stream here"):
         life.driver.rebuild(life.driver.query)

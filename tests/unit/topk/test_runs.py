@@ -120,6 +120,17 @@ def test_its_quality_is_the_share_of_the_top_k_that_was_found(tmp_path):
     assert (quality["mean_error"].to_numpy() * answers).sum() == pytest.approx(sum(missing))
 
 
+def test_a_file_without_a_tuple_stops_no_ranking_by_a_list_of_columns(tmp_path):
+    first = TUPLES[200].arrival_time
+    write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 7))
+    stream_fields = {"columns": {"part": "key"}, "key": ["part"], "where": f"unix_millis(arrival_time) >= {first}"}
+    query = make_query(tmp_path / "in", SETTINGS, topk=TOPK, **stream_fields)
+    run(query, tmp_path / "wh", RunOptions(10**6))
+    correct_here(query, tmp_path / "wh")
+    kept = [item._replace(key=f'["{item.key}"]') for item in TUPLES if item.arrival_time >= first]
+    assert latest(tmp_path / "wh") == ranked(contents(distinct(kept, SETTINGS.tick), SETTINGS), K)
+
+
 def test_a_calibration_measures_hit_rates(tmp_path):
     tuples = make_stream(1500, seed=6)
     write_files(tuples, tmp_path / "in", even(len(tuples), 7))
