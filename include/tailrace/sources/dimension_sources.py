@@ -84,10 +84,10 @@ class ParquetTable:
         self.place = location
 
     def token(self) -> Hashable:
-        return tuple((str(file), *_state_of(file)) for file in list_files(self.place.file, "parquet"))
+        return tuple((str(file), *_state_of(file)) for file in list_files(self.place.file, "parquet", is_log=False))
 
     def read(self, position: Mapping[str, str]) -> TableContent:
-        files = list_files(self.place.file, "parquet")
+        files = list_files(self.place.file, "parquet", is_log=False)
         if not files:
             raise refuse(str(self.place), "the directory has no Parquet file", "files *.parquet in it")
         return TableContent(as_parquet(self.place, [self._rows(file) for file in files]))

@@ -36,10 +36,13 @@ _MOST_FILES = 100
 """The number of files that are searched for the other columns of a source, one of which lacks a column."""
 
 
-def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
+def list_files(
+    path: Path | str, format_name: str, connection: str | None = None, is_log: bool = True
+) -> list[SourceFile]:
     """List the files of a source in the order of their paths, without producers' temporary files.
 
-    `path` is a text if it is the URL of an object store, and `connection` is the connection to the store.
+    `path` is a text if it is the URL of an object store, and `connection` is the connection to the store. Of a table,
+    `is_log` is false: its partitions may be by any value.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
         When there is no such file or directory, or something in the directory is no file of the format by its name,
         no regular file, or outside of the roots that sources have.
     """
-    source = open_directory(path, format_name, connection)
+    source = open_directory(path, format_name, connection, is_log)
     suffixes = ("",) if isinstance(source, SingleFile) else FORMATS[format_name].suffixes
     entries = NewFiles(OpenPartitions(source, (), "", None), suffixes).find(0.0)
     for entry in entries:

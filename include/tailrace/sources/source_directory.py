@@ -24,6 +24,7 @@ _SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
 """Suffixes of producers' temporary files; names that begin with `.` or `_` are also skipped."""
 
 _PARTITION = re.compile(r"[A-Za-z]\w*=\d[^=]*|\d[\d_.:T+-]*Z?", re.ASCII)
+_BY_VALUE = re.compile(r"[A-Za-z]\w*=[^=]+", re.ASCII)
 
 
 class Entry(NamedTuple):
@@ -97,12 +98,12 @@ class SingleFile:
 
 
 class LocalDirectory:
-    """A directory on a disk."""
+    """A directory on a disk; `is_log` says that the order of its paths is that of time."""
 
     lists_states = False
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.prefix = root, f"{str(root).rstrip('/')}/"
+    def __init__(self, root: Path, is_log: bool = True) -> None:
+        self.root, self.prefix, self._is_log = root, f"{str(root).rstrip('/')}/", is_log
 
     def entries(self, directory: str) -> Iterator[Entry]:
         with os.scandir(self.root / directory) as listing:
@@ -110,7 +111,7 @@ class LocalDirectory:
                 if not is_of_source(entry.name):
                     continue
                 is_directory = entry.is_dir(follow_symlinks=False)
-                if is_directory:
+                if is_directory and (self._is_log or not _BY_VALUE.fullmatch(entry.name)):
                     _require_partition(f"{self.prefix}{directory}{entry.name}", entry.name)
                 yield Entry(entry.name, is_directory)
 
@@ -177,10 +178,11 @@ class ObjectDirectory:
         """Do nothing: a store only lists objects."""
 
 
-def open_directory(path: Path | str, format_name: str, connection: str | None) -> SourceDirectory:
+def open_directory(path: Path | str, format_name: str, connection: str | None, is_log: bool = True) -> SourceDirectory:
     """Open the directory of a source, or its only file.
 
-    `path` is a text where it is the URL of an object store, and `connection` is that to the store.
+    `path` is a text where it is the URL of an object store, and `connection` is that to the store. Of a table,
+    `is_log` is false: its partitions may be by any value.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def open_directory(path: Path | str, format_name: str, connection: str | None) -
         return SingleFile(single)
     _require_utf_8(path)
     if path.is_dir():
-        return LocalDirectory(path)
+        return LocalDirectory(path, is_log)
     try:
         regular_status(path)
     except NotRegularError as error:

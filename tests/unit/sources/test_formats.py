@@ -52,6 +52,20 @@ def test_subdirectories_that_are_no_partitions_are_refused_since_their_files_wou
         names(make(tmp_path, "b.json"))
 
 
+def test_a_table_may_have_partitions_by_other_values_than_times(tmp_path: Path) -> None:
+    for name in ["country=DE/city=Köln", "country=FR"]:
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.parquet").touch()
+    found = list_files(tmp_path, "parquet", is_log=False)
+    assert [str(file) for file in found] == [
+        f"{tmp_path}/country=DE/city=Köln/a.parquet",
+        f"{tmp_path}/country=FR/a.parquet",
+    ]
+    (tmp_path / "archive").mkdir()
+    with pytest.raises(Refused, match="archive"):
+        list_files(tmp_path, "parquet", is_log=False)
+
+
 def test_partitions_are_read_in_the_order_of_paths_to_any_depth(tmp_path: Path) -> None:
     paths = ["2026-11-25/b.json", "2026-11-25/a.json", "2026-11-26/a.json", "2026/1/c.json", "0.json", "x.json"]
     paths += ["dt=2026-11-26/hour=09/a.json", "dt=2026-11-26/hour=10/a.json", "2026-11-26T10:00:00Z/a.json"]
