@@ -10,7 +10,7 @@ from tailrace.ground.words import counted
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
-from tailrace.storage.progress import read_newest, read_progress, read_totals
+from tailrace.storage.progress import held_back, read_newest, read_progress, read_totals
 
 _END = "the end of a run with --bounded and without --keep-open"
 
@@ -60,15 +60,20 @@ def _reasons(tables: OpenedTables) -> Iterator[str]:
     if withheld := sum(dict(each).get(WITHHELD, 0) for each in counts):
         yield f"{counted(withheld, 'answer')} withheld, as having is not true for them"
     progress = read_progress(tables)
-    is_open = progress is not None and not progress.ended and progress.newest_tick is not None
+    assert progress is not None  # there are tuples
+    is_open = not progress.ended and progress.newest_tick is not None
     if "left_id" in tables.schema("results").names:
         yield "no pair of them is an answer"
         if is_open and progress.newest_tick != progress.complete_tick:
             yield f"those of the newest tick wait for later records, or for {_END}"
     elif is_open:
-        newest = read_newest(tables, committed_batches(tables.layout))
-        k = "" if newest.get("k_ms") is None else f", K is {format_duration(newest['k_ms'])}"
-        yield f"no window has closed: the newest event time is {format_time(progress.newest_event)}{k}"
-        yield f"later records close one, or {_END}"
+        newest, held = read_newest(tables, committed_batches(tables.layout)), held_back(tables)
+        why = [f"{counted(held, 'row')} {'waits' if held == 1 else 'wait'} in an open tick"] if held else []
+        if newest.get("t_max") is not None:
+            before = " before that" if held else ""
+            why.append(f"the newest event time{before} is {format_time(newest['t_max'])}")
+            why.append(f"K is {format_duration(newest['k_ms'])}")
+        yield f"no window has closed: {', '.join(why)}"
+        yield f"later records close one, or the silence of a live run, or {_END}"
     elif not withheld:
         yield "no window has an answer"

@@ -14,16 +14,22 @@ READ = "no answers yet: read 2 records, 2 accepted, 0 rejected; "
 END = "run with bounded and without keep_open"
 
 
-def query(rows: dict[str, list] = ROWS, where: str | None = None, **aggregate: str) -> tailrace.Query:
-    stream = tailrace.Stream(rows, event_time="at", id="id", where=where)
-    counts = {"n": {"function": "count"}, **aggregate}
+def query(rows: dict[str, list] = ROWS, having: str | None = None, **fields: str) -> tailrace.Query:
+    stream = tailrace.Stream(rows, event_time="at", id="id", **fields)
+    counts = {"n": {"function": "count"}} | ({} if having is None else {"having": having})
     return tailrace.query("aggregate", name="none", streams={"rows": stream}, window="1 min", aggregate=counts)
 
 
 @pytest.mark.parametrize(
     ("asked", "keep_open", "why"),
     [
-        (query(), True, f"{READ}no window has closed: the newest event time is 2024-05-01T00:00:05.000Z, K is 0 ms;"),
+        (query(), True, f"{READ}no window has closed: 2 rows wait in an open tick; later records close one,"),
+        (
+            query({**ROWS, "came": ["2024-05-01T00:00:02Z", "2024-05-01T00:00:06Z"]}, arrival_time="came"),
+            True,
+            f"{READ}no window has closed: 1 row waits in an open tick, "
+            "the newest event time before that is 2024-05-01T00:00:01.000Z, K is 0 ms;",
+        ),
         (query(having="n > 5"), False, f"{READ}1 answer withheld, as having is not true for them"),
         (query(FAR), False, "no answers: read 2 records, 0 accepted, 2 rejected; quarantine shows the rejected ones"),
         (
@@ -32,7 +38,7 @@ def query(rows: dict[str, list] = ROWS, where: str | None = None, **aggregate: s
             "no answers: read 2 records, 0 accepted, 2 filtered, 0 rejected; where is false or null for",
         ),
     ],
-    ids=["an open window", "having", "rejected", "where"],
+    ids=["an open tick", "an open window", "having", "rejected", "where"],
 )
 def test_a_query_without_answers_says_why(asked, keep_open, why):
     answers = asked.run(keep_open=keep_open, strict=False).results()
