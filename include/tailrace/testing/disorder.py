@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailrace.api.in_memory import as_table, with_times
 from tailrace.ground.duration import ms, parse_duration
+from tailrace.ground.errors import refuse
 
 _TIME = pa.timestamp("ms", "UTC")
 
@@ -36,7 +37,7 @@ def late(
     >>> late([{"event_time": 1000 * n} for n in range(4)], share=0.5, delay="5 s", seed=3)["event_time"].to_pylist()
     [0, 1000, 2000, 3000]
     """
-    table = with_times(as_table(rows), [event_time])
+    table = _with_times(rows, event_time)
     draws = np.random.default_rng(seed)
     is_late = draws.random(table.num_rows) < share
     delays = draws.integers(1, max(ms(parse_duration(delay)), 1), table.num_rows, endpoint=True)
@@ -52,13 +53,21 @@ def repeated(
     seed: int = 0,
 ) -> pa.Table:
     """Return rows in order of arrival, of which a share comes again up to `delay` later, with the same ids."""
-    table = with_times(as_table(rows), [arrival_time])
+    table = _with_times(rows, arrival_time)
     draws = np.random.default_rng(seed)
     again = np.flatnonzero(draws.random(table.num_rows) < share)
     delays = draws.integers(1, max(ms(parse_duration(delay)), 1), len(again), endpoint=True)
     arrival = _ms(table[arrival_time])
     both = pa.concat_tables([table, table.take(pa.array(again))])
     return _arriving(both, arrival_time, np.concatenate([arrival, arrival[again] + delays]))
+
+
+def _with_times(rows: Any, name: str) -> pa.Table:
+    """Return rows as a table, in which a column has times, or refuse rows without this column."""
+    table = as_table(rows)
+    if name not in table.column_names:
+        raise refuse("rows", f"there is no column {name}", f"one of {', '.join(table.column_names)}")
+    return with_times(table, [name])
 
 
 def _ms(times: pa.ChunkedArray) -> Any:

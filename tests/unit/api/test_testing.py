@@ -189,3 +189,9 @@ def test_the_first_value_is_the_first_by_microseconds():
     query = tailrace.query("aggregate", streams={"rows": rows}, window="1 s", aggregate=each)
     (answer,) = testing.batch_answers(query)
     assert (answer["first"], answer["last"]) == (2, 1)
+
+
+@pytest.mark.parametrize("disordered", [testing.late, testing.repeated])
+def test_rows_without_the_column_of_times_are_refused(disordered):
+    with pytest.raises(tailrace.Refused, match=r"rows: there is no column \w+_time\n.*one of at, id"):
+        disordered([{"at": 0, "id": 1}])
