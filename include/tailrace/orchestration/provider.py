@@ -36,7 +36,7 @@ def get_provider_info() -> dict[str, Any]:
                 "conn-fields": _FIELDS,
             }
         ],
-        "notifications": [f"{_ROOM}.http_notifier.HttpNotifier"],
+        "notifications": [f"{_ROOM}.notifiers.HttpNotifier"],
         "extra-links": [f"{_ROOM}.links.{name}" for name in ("StreamLink", "DriverLogLink", "TablesLink")],
     }
 
