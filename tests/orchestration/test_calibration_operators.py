@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kit.suite.waiting import PATIENCE_S
-from tailrace.orchestration.calibration_dags import CalibrateOperator
+from tailrace.orchestration.calibration_operators import CalibrateOperator
 
 
 class Task:

@@ -21,8 +21,8 @@ from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.delivery.current import refresh
 from tailrace.orchestration import lineage
-from tailrace.orchestration.calibration_dags import CalibrateOperator
-from tailrace.orchestration.rebuild_dags import RebuildOperator
+from tailrace.orchestration.calibration_operators import CalibrateOperator
+from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.stream_operators import SuperviseOperator
 from tailrace.query.loading import load
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from tailrace.orchestration.rebuild_dags import RebuildOperator
+from tailrace.orchestration.rebuild_operator import RebuildOperator
 
 
 def context(dry_run=True, conf=None, pushed=None):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from airflow.sdk import DAG, Param
 
-from airflow.sdk import DAG, Context, Param
-
-from tailrace.ground.errors import refuse
-from tailrace.orchestration import assets, driver_lifecycle, settings
+from tailrace.orchestration import assets, settings
 from tailrace.orchestration.links import doc_line
-from tailrace.orchestration.reported_job import ReportedJob
+from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import MEMORY, TASK_DEFAULTS
-from tailrace.storage.layout import Layout
 
 FORM = {
     "dry_run": Param(
@@ -63,26 +59,3 @@ def _dag(declaration: Declared) -> DAG:
             inlets=assets.sources(declaration.query),
         )
     return dag
-
-
-class RebuildOperator(ReportedJob):
-    """Runs the rebuild by spark-submit. A dry run writes nothing but an XCom with its report.
-
-    While the query has a driver only a dry run is possible, as the host would restart a dead driver during a rebuild.
-    """
-
-    job, app, lineage_of, part = "rebuild", "rebuild.py", "of_rebuild", "settings"
-    rebuilds = False
-
-    def lineage_details(self) -> dict[str, Any]:
-        return {"rebuilds": self.rebuilds}
-
-    def arguments(self, context: Context) -> list[str]:
-        if context["params"]["dry_run"]:
-            return self.dry_run_options()
-        driver = driver_lifecycle.inspect(settings.driver_host(), Layout.for_query(settings.warehouse(), self.query))
-        if driver.alive:
-            fault = f"its driver is {driver.state}, and would go on with the stream that is rebuilt"
-            raise refuse(f"query {self.query}", fault, f"tailrace drain {self.query}, first; or a dry run")
-        self.rebuilds = True
-        return []
