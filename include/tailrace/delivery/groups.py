@@ -25,9 +25,9 @@ from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.tables.every import in_ms
 
-_MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
+MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
 _TIME = "arrow_cast({}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-_MOST_ROWS = 1_000_000  # of these groups, which memory holds
+MOST_ROWS = 1_000_000  # of these groups, which memory holds
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,10 @@ class _GroupReader:
 
     def _are_too_many(self, groups: AnswerGroups) -> bool:
         """Test whether all answers had better be written again."""
-        if len(groups.values) > _MOST_GROUPS:
+        if len(groups.values) > MOST_GROUPS:
             return True
         rows: int = self.answers.tables.read("results", [groups.column], groups.condition).num_rows
-        return rows > _MOST_ROWS
+        return rows > MOST_ROWS
 
     def _as_rows(self, answers: pa.Table) -> pa.Table:
         return self.public.rows(self.answers.with_coverage(answers))

@@ -24,12 +24,12 @@ from tailrace.ground.times import with_times
 from tailrace.ground.written_files import FILES
 from tailrace.kind.protocol import Enrichment
 
-FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
+FIRST_BLOCK, MOST_TUPLES, MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
 """The tuples whose answers are held at once, at first and at most. If a tuple has many answers, fewer tuples are held:
 their answers reach the last number.
 """
 
-_GROWTH = 8
+GROWTH = 8
 
 
 class WrittenAnswers(NamedTuple):
@@ -92,8 +92,8 @@ class AnswerFiles:
                     file = file or pq.ParquetWriter(path, self.schema)
                     file.write_table(self._stamped(rows, as_of, version))
                 start += some.num_rows
-                enough = some.num_rows * _MOST_ANSWERS // max(rows.num_rows, 1)
-                block = max(min(enough, _GROWTH * block, _MOST_TUPLES), 1)
+                enough = some.num_rows * MOST_ANSWERS // max(rows.num_rows, 1)
+                block = max(min(enough, GROWTH * block, MOST_TUPLES), 1)
             if file is not None:
                 file.close()
                 size = path.stat().st_size

@@ -34,7 +34,7 @@ _CONVERSE: dict[str, Callable[..., Mask]] = {
 points.
 """
 
-_BLOCK = 1 << 14
+BLOCK = 1 << 14
 """The number of points of a block; a shapely object is made of each."""
 
 
@@ -149,8 +149,8 @@ def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pai
 
 def _by_envelopes(tree: shapely.STRtree, points: Points) -> Iterator[tuple[slice, Shapes, Pairs]]:
     """Yield blocks of points with their shapely objects, and the pairs of a point and an envelope that contains it."""
-    for first in range(0, len(points), _BLOCK):
-        block = slice(first, first + _BLOCK)
+    for first in range(0, len(points), BLOCK):
+        block = slice(first, first + BLOCK)
         shapes = points.take(block).shapes
         yield block, shapes, ordered(Pairs(*tree.query(shapes)))
 

@@ -27,7 +27,7 @@ are searched by `ShapeSearch`, by rtree with GEOS. Rows that are not polygons ar
 """
 
 
-_MOST_CELLS = 1 << 20
+MOST_CELLS = 1 << 20
 """The size of the matrix of geometries and rows that is used to find rows without a partner."""
 
 
@@ -137,7 +137,7 @@ def _by_envelopes(shapes: Shapes, condition: Condition) -> LocalIndex:
 def _rest(pairs: Pairs, left: Geometries, rows: Mask) -> Pairs:
     """Return the pairs of geometries and rows, neither empty, that were not found."""
     is_there = np.ones(len(left), bool) if isinstance(left, Points) else ~shapely.is_empty(left.shapes)
-    step = max(_MOST_CELLS // max(len(rows), 1), 1)
+    step = max(MOST_CELLS // max(len(rows), 1), 1)
     parts = [NO_PAIRS]
     for first in range(0, len(left), step):
         rest = is_there[first : first + step, None] & rows

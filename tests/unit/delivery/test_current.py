@@ -83,7 +83,7 @@ def test_what_is_read_again_is_written_in_parts_that_make_all(tmp_path, monkeypa
     desk.assert_equal()
 
 
-@pytest.mark.parametrize("most", ["_MOST_GROUPS", "_MOST_ROWS"])
+@pytest.mark.parametrize("most", ["MOST_GROUPS", "MOST_ROWS"])
 @pytest.mark.parametrize("name", ["aggregate", "emd_join"])
 def test_many_groups_are_written_as_a_whole(tmp_path, monkeypatch, name, most):
     monkeypatch.setattr(correct_module, "deliver_all", lambda *arguments: 0)

@@ -96,7 +96,7 @@ def test_a_repeat_writes_a_file_of_its_own(files):
 
 
 def test_blocks_grow_to_where_their_answers_are_enough(files, monkeypatch):
-    for name, value in {"_FIRST_BLOCK": 1, "_GROWTH": 4, "_MOST_TUPLES": 8, "_MOST_ANSWERS": 6}.items():
+    for name, value in {"FIRST_BLOCK": 1, "GROWTH": 4, "MOST_TUPLES": 8, "MOST_ANSWERS": 6}.items():
         monkeypatch.setattr(answer_files, name, value)
     few, many = Repeats(), Repeats()
     files.write(few, tuples_of([10] * 30, [5] * 30), VERSION, 0, 100)

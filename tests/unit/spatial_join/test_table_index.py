@@ -22,10 +22,10 @@ HOW = ("raster", "edges", "rtree")
 @pytest.fixture
 def small_blocks(monkeypatch):
     for module, name, size in (
-        (raster, "_BLOCK", 61),
-        (area_searches, "_BLOCK", 53),
+        (raster, "BLOCK", 61),
+        (area_searches, "BLOCK", 53),
         (pair_search, "BLOCK", 11),
-        (table_index, "_MOST_CELLS", 40),
+        (table_index, "MOST_CELLS", 40),
     ):
         monkeypatch.setattr(module, name, size)
 
