@@ -24,7 +24,7 @@ CASE = disordered(functions=["median"], placed=True)  # the oracle says which tu
 
 @pytest.fixture(autouse=True, scope="module")
 def small_bounds():
-    with mock.patch.multiple(best, _FEW=4, _WORTH=1, _HEAD=3):
+    with mock.patch.multiple(best, FEW=4, WORTH=1, HEAD=3):
         yield
 
 

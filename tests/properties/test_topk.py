@@ -30,7 +30,7 @@ CASE = disordered(functions=["median"], placed=True)  # of the oracle's answers 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_bounds():
-    with mock.patch.multiple(best, _FEW=4, _WORTH=1, _HEAD=3):
+    with mock.patch.multiple(best, FEW=4, WORTH=1, HEAD=3):
         yield
 
 
