@@ -10,8 +10,8 @@ from airflow.sdk import CronDataIntervalTimetable
 
 from kit.runs.chained_queries import HOUR, MINUTE, START, declarations, write
 from kit.runs.local_driver import Driver, correct_here
-from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.report import CorrectionReport
 from tailrace.orchestration.correction_dags import correction_dags
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.orchestration.stream_dags import stream_dags

@@ -22,7 +22,7 @@ from kit.runs.kind_streams import contents
 from kit.runs.local_driver import correct_here
 from kit.runs.warehouse import EPOCH, TIME
 from tailrace.correction import history_scan
-from tailrace.correction.correct import CorrectionReport
+from tailrace.correction.report import CorrectionReport
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark import app

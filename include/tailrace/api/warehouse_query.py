@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tailrace.api.picture_file import Picture
     from tailrace.api.rebuilt import Rebuilt
     from tailrace.calibration.report import CalibrationReport
-    from tailrace.correction.correct import CorrectionReport
+    from tailrace.correction.report import CorrectionReport
     from tailrace.stream.run import OnBatch
 
 

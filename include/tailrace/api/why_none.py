@@ -29,8 +29,8 @@ def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
         given = counted(totals["answers"], "answer")
         if is_part:
             return f"none of {given} is in this range, or of this key"
-        why = "corrections took them back"
-        return f"no answers: of {given} {why}{', or the table current will have them within a minute' * is_current}"
+        later = ", or the table current will have them within a minute" * is_current
+        return f"no answers: corrections took back the {given} of the stream{later}"
     counts = f"{accepted:,} accepted, {f'{filtered:,} filtered, ' if filtered else ''}{rejected:,} rejected"
     why = "; ".join(_reasons(tables) if accepted else _rejections(totals))
     return f"no answers{' yet' if accepted else ''}: read {counted(read, 'record')}, {counts}; {why}"

@@ -12,7 +12,7 @@ from tailrace.cli.engines import Engine
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
-    from tailrace.correction.correct import CorrectionReport
+    from tailrace.correction.report import CorrectionReport
 
 
 def correct(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,24 +20,20 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
-from tailrace.correction.repeated_ids import NOT_LOOKED_AT, in_events
+from tailrace.correction.repeated_ids import in_events
+from tailrace.correction.report import CorrectionReport
 from tailrace.correction.scan_job import OpenScan
+from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.delivery.places import deliver_all
-from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
-from tailrace.ground import html
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
 from tailrace.ground.notes import noting
-from tailrace.ground.ranges import merge_ranges
-from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import TIME, with_times
-from tailrace.ground.words import counted, overflow_of
 from tailrace.kind.capabilities import IncrementallyCorrectable
-from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.query import Query
@@ -57,65 +51,6 @@ from tailrace.tables.correction import CORRECTION_RUNS, CORRECTION_TABLES
 _WRITTEN = "the corrected answers are written; the same command completes the correction"
 
 _VACUUM_S = 60.0  # the stream's vacuum takes seconds
-
-
-@dataclass(frozen=True, repr=False)
-class CorrectionReport:
-    """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
-
-    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
-    whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
-    interval; None for a range of event time, where they are not counted. `overflowed` is the number of values of the
-    corrected answers that are null as their type does not hold them. `where_failed` is the number of pairs for which
-    the condition of a join failed, `where_failure` the reason of one. `lookups` has the versions of the tables in which
-    the correction looked up again, by the lookups' names, as JSON. `changed` is the number of corrected answers that
-    are new, or other ones than before; the others are given again, as with a later `as_of` they take precedence over
-    what a correction with an earlier one may still give. `other_contents` are the records of each stream in a range of
-    event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
-    not have them. `covers` is what `interval` names.
-    """
-
-    interval: str
-    as_of: int
-    late: int
-    answers: int
-    retracted: int
-    arrived_from: int | None = None
-    arrived_to: int | None = None
-    repeats: int | None = None
-    overflowed: int = 0
-    where_failed: int = 0
-    where_failure: str | None = None
-    lookups: str | None = None
-    changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
-    other_contents: Sequence[RepeatedIds | None] | None = None
-    covers: CorrectionRange = field(default=CorrectionRange(), compare=False)
-
-    def lines(self) -> list[str]:
-        """Describe the correction in lines: how many answers it has changed, and warnings."""
-        return [f"corrected {self.covers.words}: {self._counts}", *self._remarks()]
-
-    @property
-    def _counts(self) -> str:
-        given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
-        counts = f"{self.changed or 0:,} of {given} changed, {self.retracted:,} taken back, {late}"
-        if self.repeats:
-            counts += f", {counted(self.repeats, 'repeat')} of ids"
-        return f"{counts}, looked up in versions {self.lookups}" if self.lookups else counts
-
-    def _remarks(self) -> Iterator[str]:
-        for contents in self.other_contents or ():
-            yield NOT_LOOKED_AT if contents is None else contents.words()
-        if self.overflowed:
-            yield f"warning: {overflow_of(self.overflowed)}"
-        if self.where_failed:
-            yield f"warning: {FailedPairs(self.where_failed, self.where_failure).warning}"
-
-    def _repr_html_(self) -> str:
-        return html.named_texts({"corrected": self.covers.words, "": "\n".join([self._counts, *self._remarks()])})
-
-    def __repr__(self) -> str:
-        return f"CorrectionReport({'; '.join(self.lines())})"
 
 
 def correct(
@@ -276,49 +211,6 @@ def _cut_off(correction_range: CorrectionRange, query: Query, committed: Progres
         fault = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", fault, "an end up to there; or to let the stream go on, and try again")
     return min(correction_range.end, committed.until)
-
-
-_WIDENED = 4  # a run that goes on beyond what was read is read so many times farther
-
-
-def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> AffectedAnswers:
-    """Return affected sessions with the whole runs that they are in; other answers as they are.
-
-    Only keys and times are read: around each part by a gap, and farther where a run goes on there. So tuples are found
-    that no table of answers has, such as the tuples of open sessions.
-    """
-    if not isinstance(affected, AffectedSessions) or affected.is_whole:
-        return affected
-    reach_ms, (low, high) = affected.sessions.reach_ms, affected.event_times
-    if affected.rows is None:
-        some = merge_ranges(np.array([low - reach_ms]), np.array([high + reach_ms + 1]))
-        joined = _joined(affected, history.keyed_times(some))
-        first, last = joined.times
-        affected = replace(
-            joined.where((first < high) & (last + affected.sessions.gap_ms > low)), frontier=affected.frontier
-        )
-    whole, rest, margin_ms = affected.where(np.zeros(len(affected), bool)), affected, reach_ms
-    while len(rest):
-        first, last = rest.times
-        order = np.argsort(first, kind="stable")
-        ranges = merge_ranges(first[order] - margin_ms, np.maximum.accumulate(last[order]) + margin_ms + 1)
-        runs = _joined(rest, history.keyed_times(ranges, rest.keys))
-        run, part = runs.touched_by(rest.table, first)
-        least, most = np.full((2, len(runs)), [[AFTER_ALL], [BEFORE_ALL]])
-        np.minimum.at(least, run, first[part] - margin_ms + reach_ms)
-        np.maximum.at(most, run, last[part] + margin_ms - reach_ms)
-        first, last = runs.times
-        is_wanted, ends_there = most > BEFORE_ALL, (first >= least) & (last <= most)
-        whole |= runs.where(is_wanted & ends_there)
-        rest, margin_ms = runs.where(is_wanted & ~ends_there), margin_ms * _WIDENED
-    return replace(whole, is_whole=True)
-
-
-def _joined(affected: AffectedSessions, times: pa.Table) -> AffectedSessions:
-    """Join parts of runs with the tuples of the same keys."""
-    time = times.column("event_time").to_numpy()
-    parts = AffectedSessions.of_times(affected.sessions, times.column("key"), time)
-    return parts if affected.rows is None else affected | parts
 
 
 @dataclass(frozen=True)

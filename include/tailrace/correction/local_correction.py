@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tailrace.correction import correct as correction
 from tailrace.correction.bucketed_scan import BucketedScan
-from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.report import CorrectionReport
 from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.query.query import Query
 from tailrace.storage.warehouses import Warehouse

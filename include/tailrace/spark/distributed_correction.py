@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from tailrace.correction import correct as correction
 from tailrace.correction.bucketed_scan import BucketedScan
-from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.report import CorrectionReport
 from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
 from tailrace.spark.executor import ROWS

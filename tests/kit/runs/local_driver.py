@@ -15,8 +15,9 @@ from typing import ClassVar
 
 import pytest
 
-from tailrace.correction.correct import CorrectionReport, correct
+from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.report import CorrectionReport
 from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.delivery.topic_answers import begin_topic
 from tailrace.disorder.policy import SlackPolicy

@@ -12,10 +12,11 @@ from kit.runs.harness import make_pipeline, raw_table, run
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
-from tailrace.correction.correct import revise, with_whole_sessions
+from tailrace.correction.correct import revise
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.log import Log

@@ -74,4 +74,5 @@ def test_the_command_says_why_in_place_of_an_empty_table(tailrace, tmp_path):
 def test_a_table_of_answers_that_is_behind_is_a_reason(tmp_path):
     query().at(tmp_path).run()
     why = why_none.why_no_answers(Layout.for_query(tmp_path, "none"), is_part=False, is_current=True)
-    assert why.endswith("corrections took them back, or the table current will have them within a minute")
+    assert why.startswith("no answers: corrections took back the ")
+    assert why.endswith(" of the stream, or the table current will have them within a minute")

@@ -1,0 +1,56 @@
+"""Finds the whole runs of tuples that affected sessions are in: in history, around what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.answers.affected_sessions import AffectedSessions
+from tailrace.answers.model import AffectedAnswers
+from tailrace.correction.history_scan import HistoryScan
+from tailrace.ground.ranges import merge_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+
+_WIDENED = 4  # a run that goes on beyond what was read is read so many times farther
+
+
+def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> AffectedAnswers:
+    """Return affected sessions with the whole runs that they are in; other answers as they are.
+
+    Only keys and times are read: around each part by a gap, and farther where a run goes on there. So tuples are found
+    that no table of answers has, such as the tuples of open sessions.
+    """
+    if not isinstance(affected, AffectedSessions) or affected.is_whole:
+        return affected
+    reach_ms, (low, high) = affected.sessions.reach_ms, affected.event_times
+    if affected.rows is None:
+        some = merge_ranges(np.array([low - reach_ms]), np.array([high + reach_ms + 1]))
+        joined = _joined(affected, history.keyed_times(some))
+        first, last = joined.times
+        affected = replace(
+            joined.where((first < high) & (last + affected.sessions.gap_ms > low)), frontier=affected.frontier
+        )
+    whole, rest, margin_ms = affected.where(np.zeros(len(affected), bool)), affected, reach_ms
+    while len(rest):
+        first, last = rest.times
+        order = np.argsort(first, kind="stable")
+        ranges = merge_ranges(first[order] - margin_ms, np.maximum.accumulate(last[order]) + margin_ms + 1)
+        runs = _joined(rest, history.keyed_times(ranges, rest.keys))
+        run, part = runs.touched_by(rest.table, first)
+        least, most = np.full((2, len(runs)), [[AFTER_ALL], [BEFORE_ALL]])
+        np.minimum.at(least, run, first[part] - margin_ms + reach_ms)
+        np.maximum.at(most, run, last[part] + margin_ms - reach_ms)
+        first, last = runs.times
+        is_wanted, ends_there = most > BEFORE_ALL, (first >= least) & (last <= most)
+        whole |= runs.where(is_wanted & ends_there)
+        rest, margin_ms = runs.where(is_wanted & ~ends_there), margin_ms * _WIDENED
+    return replace(whole, is_whole=True)
+
+
+def _joined(affected: AffectedSessions, times: pa.Table) -> AffectedSessions:
+    """Join parts of runs with the tuples of the same keys."""
+    time = times.column("event_time").to_numpy()
+    parts = AffectedSessions.of_times(affected.sessions, times.column("key"), time)
+    return parts if affected.rows is None else affected | parts
