@@ -101,7 +101,7 @@ def test_keys_of_each_type_are_columns_of_their_type(tmp_path, connection, sql, 
     deliver(driver.layout, query, driver.pipeline.kind, 10.0)
     sql("DELETE FROM reports.tailrace_positions")
     assert deliver(driver.layout, query, driver.pipeline.kind, 10.0) > 0
-    rows = in_ms(read_answers(query, driver.warehouse, False)[0].select(["key", "total", "n"])).to_pylist()
+    rows = in_ms(read_answers(query, driver.warehouse, False)[0].select(["key", "total", "n"]), "results").to_pylist()
     found = [
         dict(zip(("key", "total", "n"), row, strict=True)) for row in sql("SELECT key, total, n FROM reports.answers")
     ]

@@ -194,7 +194,7 @@ def run(case: Case) -> tuple[list[dict], list[dict]]:
                 assert path.stat().st_size == file["size"]
                 assert ds.dataset(path).count_rows() == file["rows"]
                 paths.append(path)
-        answers = [row for path in paths for row in in_ms(ds.dataset(path).to_table()).to_pylist()]
+        answers = [row for path in paths for row in in_ms(ds.dataset(path).to_table(), "results").to_pylist()]
         assert sum(row["answers"] for row in metrics) == len(answers)
         assert sum(row["rows"] for row in metrics) == len(case.tuples)
         assert not [row for name in ("late", "quarantine") if name in rows for row in rows[name].to_pylist()]

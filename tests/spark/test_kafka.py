@@ -48,7 +48,7 @@ def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spar
         app.run(flush=True)
     tables = Tables(Layout.for_query(tmp_path / "wh", "load"))
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
-    rows = in_ms(tables.read("results")).to_pylist()
+    rows = in_ms(tables.read("results"), "results").to_pylist()
     assert sorted(tuple(row[name] for name in names) for row in rows) == answers(app) != []
     assert sorted((key["key"], parse_time_ms(key["window_end"]), value["value"]) for _, key, value in sent) == sorted(
         (row["key"], row["window_end"], row["value"]) for row in rows

@@ -8,6 +8,7 @@ from tailrace.panels.query_view import DeclaredView
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
+from tailrace.tables.every import times_of
 
 
 def late_rows(query: Query, layout: Layout, limit: int | None) -> Rows:
@@ -21,4 +22,4 @@ def late_rows(query: Query, layout: Layout, limit: int | None) -> Rows:
     view = DeclaredView(layout, None, query)
     require_begun(view.tables, query)
     rows = late_records(view, limit)
-    return Rows(rows, rows.column_names)
+    return Rows(rows, rows.column_names, times=times_of("late") | times_of("history"))

@@ -16,6 +16,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.query_file import QueryFile
 from tailrace.storage.warehouses import Warehouse
+from tailrace.tables.every import times_of
 
 _FILE = "the query's file in place of its name"
 
@@ -49,7 +50,7 @@ def quality_named(name: str, warehouse: Warehouse) -> Rows:
     layout = Layout.for_query(warehouse, name)
     require_named(layout)
     rows, columns = read_named_quality(layout)
-    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout))
+    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout), times_of("quality"))
 
 
 def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:
@@ -67,4 +68,4 @@ def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:
         fault = "there is no such table: the stream has run no batch, or the table is lost"
         raise Damaged([Problem(str(layout.table(table)), fault, f"tailrace run, or {_FILE}, which says more")])
     rows = tables.read(table)
-    return Rows(rows, rows.column_names)
+    return Rows(rows, rows.column_names, times=times_of(table))

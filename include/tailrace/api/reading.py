@@ -22,7 +22,7 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import kind_of_stream, read_answers
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.warehouses import Warehouse
-from tailrace.tables.every import in_ms
+from tailrace.tables.every import in_ms, times_of
 
 
 def part_of(start: Time, end: Time, key: str | None) -> AnswerRange:
@@ -67,7 +67,7 @@ def quality_of(query: Query, warehouse: Warehouse) -> Rows:
     """Return how far the stream's answers were from what corrections found, over time."""
     rows, columns = read_quality(query, warehouse)
     layout = Layout.for_query(warehouse, query.name)
-    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout))
+    return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout), times_of("quality"))
 
 
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
@@ -77,5 +77,5 @@ def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
     if tables.has(table):
         rows = tables.read(table)
     else:
-        rows = in_ms(schemas(kind_of_stream(query, tables.layout, manifest))[table].empty_table())
-    return Rows(rows, rows.column_names)
+        rows = in_ms(schemas(kind_of_stream(query, tables.layout, manifest))[table].empty_table(), table)
+    return Rows(rows, rows.column_names, times=times_of(table))

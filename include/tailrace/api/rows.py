@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from tailrace.ground.columns import without_nan
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
 from tailrace.ground.words import counted
-from tailrace.tables.every import as_timestamps
+from tailrace.tables.every import ANSWER_TIMES, as_timestamps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,15 +40,18 @@ class Rows:
         The columns that readers get.
     why_none : str
         Why there are no rows; empty if there are some, or if nothing is known of it.
+    times : collection of str
+        The columns of `raw` that are times in ms.
     """
 
     raw: pa.Table = field(compare=False)
     columns: list[str]
     why_none: str = field(default="", compare=False)
+    times: Collection[str] = field(default=ANSWER_TIMES, compare=False)
 
     def arrow(self) -> pa.Table:
         """Return an Arrow table."""
-        return as_timestamps(without_nan(self.raw.select(self.columns)))
+        return as_timestamps(without_nan(self.raw.select(self.columns)), self.times)
 
     def pandas(self) -> pd.DataFrame:
         """Return a pandas data frame.
@@ -97,7 +100,7 @@ class Rows:
         return f"{type(self).__name__}({counted(len(self), 'row')} of {', '.join(self.columns)}{why})"
 
     def _repr_html_(self) -> str:
-        shown = Rows(self.raw.slice(0, _SHOWN), self.columns).dicts()
+        shown = replace(self, raw=self.raw.slice(0, _SHOWN)).dicts()
         caption = counted(len(self), "row")
         caption = f"the first {_SHOWN} of {caption}" if len(self) > _SHOWN else self.why_none or caption
         return html.table(self.columns, [[_cell(value) for value in row.values()] for row in shown], caption)

@@ -24,4 +24,4 @@ def print_sample(query: Query) -> None:
         for line in steps.lines():
             screen.out.print(line, markup=False, soft_wrap=True)
         if steps.rows.num_rows:
-            write_answers(steps.rows, steps.rows.column_names, "table", None, FIRST_ROWS, wide=True)
+            write_answers(steps.rows, steps.rows.column_names, "table", None, FIRST_ROWS, wide=True, times=())

@@ -173,7 +173,7 @@ def quality(
             return
     if is_table:
         columns = _what_tells_most_first(rows.raw, columns)
-    shown = write_answers(rows.raw, columns, format.value, output, limit, wide)
+    shown = write_answers(rows.raw, columns, format.value, output, limit, wide, rows.times)
     if is_table:
         for name in shown:
             screen.err.print(f"{name}: {QUALITY.columns[name].meaning}", markup=False, soft_wrap=True)

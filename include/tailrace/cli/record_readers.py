@@ -39,7 +39,7 @@ def quarantine(
     rows = _rows(query, streams, warehouse, "quarantine", format, output)
     records = rows.raw.take(_in_order(rows.raw))
     if format is not Form.table or output is not None or wide:
-        write_answers(records, rows.columns, format.value, output, limit, wide)
+        write_answers(records, rows.columns, format.value, output, limit, wide, rows.times)
         return
     if not records.num_rows:
         screen.err.print("no record was rejected")
@@ -75,7 +75,7 @@ def late(
     flat = [name for name in rows.columns if not pa.types.is_nested(tuples.schema.field(name).type)]
     columns = sorted(flat, key=lambda name: name in _LATE_LAST)
     if tuples.num_rows or format is not Form.table:
-        write_answers(tuples, columns, format.value, output, limit, wide)
+        write_answers(tuples, columns, format.value, output, limit, wide, rows.times)
         if format is Form.table and output is None and "tuples" in columns:
             total = pc.sum(tuples["tuples"]).as_py()
             late_tuples, rows_of_them = counted(total, "late tuple"), counted(tuples.num_rows, "row")
@@ -98,7 +98,7 @@ def _late_records(
     if not rows.raw.num_rows and is_shown:
         screen.err.print("no tuple came late")
         return
-    write_answers(rows.raw, rows.columns, form.value, output, limit, wide)
+    write_answers(rows.raw, rows.columns, form.value, output, limit, wide, rows.times)
     more = pc.sum(opened.late().raw["tuples"]).as_py() - rows.raw.num_rows if is_shown else 0
     if more > 0:
         screen.err.print(f"… and {more:,} more: --limit or --format gives them")

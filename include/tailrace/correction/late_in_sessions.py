@@ -37,7 +37,7 @@ def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval])
     Table
         The named columns of the table `late`, in which `arrived` is when the session was answered.
     """
-    none = in_ms(tables.schema("late").empty_table().select(names))
+    none = in_ms(tables.schema("late").empty_table().select(names), "late")
     manifest = tables.layout.read_manifest()
     gap = None if manifest is None else manifest.structure.get("window.session")
     gaps = [interval for interval in gaps if interval[0] > BEFORE_ALL]  # nothing came before the first one

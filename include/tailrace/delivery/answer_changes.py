@@ -68,7 +68,7 @@ class AnswerChanges:
         None where all answers may have changed, as the tables are others than before, or their logs do not reach back.
         """
         model, affected = self.public.model, dict[str, pa.Table]()
-        nothing = in_ms(self.tables.schema("results").empty_table()).select(model.identity.columns)
+        nothing = in_ms(self.tables.schema("results").empty_table(), "results").select(model.identity.columns)
         for name in self._names:
             files = self.files_of(name)
             if files is None:
@@ -132,9 +132,9 @@ class AnswerChanges:
         if name == "late":
             columns = ["key", model.late_time, "frontier"]
             return AnswerTables(self.tables, model).missed_by(
-                in_ms(pq.read_table(open_location(file), columns=columns))
+                in_ms(pq.read_table(open_location(file), columns=columns), "results")
             )
-        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]))
+        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]), "results")
 
 
 def _number(content: bytes) -> int:

@@ -150,7 +150,7 @@ class AnswerLog:
                 return schema.empty_table()
             ends = with_times(changed.select(["window_end"]), pa.schema([schema.field("window_end")]))["window_end"]
             part = AnswerGroups("window_end", pc.unique(ends))
-        answers, log = AnswerTables(tables, _MODEL), in_ms(schema.empty_table())
+        answers, log = AnswerTables(tables, _MODEL), in_ms(schema.empty_table(), "results")
         if mine.has(self.name):
             log = (mine.read(self.name) if part is None else self._known(mine.open(self.name), part)).cast(log.schema)
         known = log.sort_by(AS_OF)
@@ -180,7 +180,8 @@ class AnswerLog:
             files = [pq.read_table(open_location(resolve_file(name, path))) for name in names]
         schema = pa.schema(log.schema().to_arrow())
         return in_ms(
-            pa.concat_tables([schema.empty_table(), *(file.cast(schema) for file in files)]).filter(part.condition)
+            pa.concat_tables([schema.empty_table(), *(file.cast(schema) for file in files)]).filter(part.condition),
+            "results",
         )
 
     def _schema(self, tables: Tables, mine: Tables) -> pa.Schema:

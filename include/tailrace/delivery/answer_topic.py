@@ -17,7 +17,7 @@ from tailrace.query.query import Query
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.storage.layout import Layout
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 if TYPE_CHECKING:
     from tailrace.sources.kafka_access import AccessErrors
@@ -154,7 +154,7 @@ def _as_sent(results: pa.Table) -> pa.Table:
     """Return the columns that follow from the tuples, and are the same each time; times of the tables' own in ms."""
     rows = results.drop_columns([name for name in ("emitted_at", RETRACTED) if name in results.column_names])
     for index, column in enumerate(rows.schema):
-        if column.name in TIMES and (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
+        if column.name in ANSWER_TIMES and (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
             rows = rows.set_column(index, column.name, rows.column(index).cast(_MS, safe=False))
         elif pa.types.is_decimal(column.type):  # a number of JSON may be read as a double
             rows = rows.set_column(index, column.name, rows.column(index).cast(pa.string()))

@@ -125,7 +125,9 @@ class _GroupReader:
 
     def _of_groups(self, groups: AnswerGroups, columns: list[str]) -> pa.Table:
         """Read columns of the groups' rows in `current`."""
-        return in_ms(bounded_dataset(self.table, groups.condition).to_table(columns=columns, filter=groups.condition))
+        return in_ms(
+            bounded_dataset(self.table, groups.condition).to_table(columns=columns, filter=groups.condition), "results"
+        )
 
 
 def _greatest_end(table: DeltaTable) -> int:

@@ -226,8 +226,10 @@ class _TopicDelivery:
 
     def _rows(self, tables: OpenedTables, files: list[Location]) -> pa.Table:
         names = list(dict.fromkeys([*self.public.model.identity.columns, *self.public.model.row_identity, "as_of"]))
-        nothing = in_ms(tables.schema("results").empty_table()).select(names)
-        rows = [in_ms(pq.read_table(open_location(file), columns=names)).cast(nothing.schema) for file in files]
+        nothing = in_ms(tables.schema("results").empty_table(), "results").select(names)
+        rows = [
+            in_ms(pq.read_table(open_location(file), columns=names), "results").cast(nothing.schema) for file in files
+        ]
         return pa.concat_tables([nothing, *rows])
 
     def _topic(self) -> AnswerTopic:
@@ -295,4 +297,4 @@ def earlier_keys(layout: Layout, since: int) -> Iterator[pa.Table]:
 def _keys(path: Path, structure: Mapping[str, Any]) -> pa.Table:
     dataset = DeltaTable(path).to_pyarrow_dataset()
     names = row_keys(dataset.schema.names, structure)
-    return in_ms(dataset.to_table(columns=names)).group_by(names).aggregate([])
+    return in_ms(dataset.to_table(columns=names), "results").group_by(names).aggregate([])

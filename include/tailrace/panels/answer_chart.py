@@ -14,7 +14,7 @@ from tailrace.ground.number_types import as_doubles, is_number
 from tailrace.panels.answer_versions import SideBySide
 from tailrace.panels.panel import Shown
 from tailrace.panels.thinning import extremes
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 _MOST_SERIES = 6
 
@@ -36,7 +36,7 @@ class AnswerChart(Shown):
 
 def chart_of(model: AnswerModel, sides: SideBySide, answers: pa.Table, compared: list[str]) -> AnswerChart | None:
     """Return the numbers of one key, thinned; None for answers without numbers, rankings, pairs, or several keys."""
-    values = [name for name in compared if name not in TIMES]
+    values = [name for name in compared if name not in ANSWER_TIMES]
     numbers = [name for name in values if is_number(sides.streamed.schema.field(name).type)][:_MOST_SERIES]
     if not isinstance(model, ByWindow) or model.row_key or not numbers or len(answers["key"].unique()) > 1:
         return None

@@ -18,7 +18,7 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import near_horizons
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 _LONGEST = 200  # of a text within an id; addresses have room for some thousand characters
 _INTEGERS = (-(1 << 63), (1 << 63) - 1)
@@ -66,7 +66,8 @@ class AnswerId:
             raise no_id(text)
         identity_values = dict(zip(names, values, strict=True))
         if not all(
-            _is_value(value, name in TIMES, name in model.horizon_columns) for name, value in identity_values.items()
+            _is_value(value, name in ANSWER_TIMES, name in model.horizon_columns)
+            for name, value in identity_values.items()
         ):
             raise no_id(text)
         return AnswerId(identity_values)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.ground.number_types import EXACT
 from tailrace.panels.panel import Shown
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 LONGEST = 2_000
 """The characters of a text that a page gets; the rest is cut off, with a mark."""
@@ -75,7 +75,7 @@ def _cells(name: str, column: pa.ChunkedArray) -> tuple[ColumnType, list[Any]]:
     dtype, values = column.type, [] if _is_text(column.type) else column.to_pylist()
     if pa.types.is_timestamp(dtype):
         return "time", column.cast(pa.timestamp("ms", dtype.tz), safe=False).cast(pa.int64()).to_pylist()
-    if pa.types.is_integer(dtype) and name in TIMES:
+    if pa.types.is_integer(dtype) and name in ANSWER_TIMES:
         return "time", values
     if pa.types.is_integer(dtype) and name not in _NAMES and all(abs(value or 0) <= EXACT for value in values):
         return "number", values

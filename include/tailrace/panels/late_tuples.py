@@ -21,7 +21,7 @@ from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.tables import within
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
         return LateTuples(rows, _NOTHING)
     query = view.query.fixed_by(manifest.structure)
     readers = Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers
-    times = [answer[name][0].as_py() for name in answer.column_names if name in TIMES]
+    times = [answer[name][0].as_py() for name in answer.column_names if name in ANSWER_TIMES]
     margin_ms = view.kind.answers.late_margin_ms
     ranges = np.array([min(times) - margin_ms]), np.array([max(times) + margin_ms + 1])
     parts = []

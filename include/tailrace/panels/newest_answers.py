@@ -196,7 +196,9 @@ def _order(model: AnswerModel) -> list[tuple[str, str]]:
 def _nothing(view: QueryView, name: str) -> pa.Table:
     model = view.kind.answers
     schema = view.tables.schema(name)
-    return _with_horizon(model, in_ms(pa.schema([schema.field(each) for each in model.identity.columns]).empty_table()))
+    return _with_horizon(
+        model, in_ms(pa.schema([schema.field(each) for each in model.identity.columns]).empty_table(), "results")
+    )
 
 
 def _with_horizon(model: AnswerModel, rows: pa.Table) -> pa.Table:

@@ -44,7 +44,7 @@ class RejectedFile:
         """Yield some rows at a time."""
         with naming_what_is_lost(self.layout, "quarantine"):
             for batch in self.fragment.to_batches(columns=[*columns], batch_size=at_once):
-                yield in_ms(pa.Table.from_batches([batch]))
+                yield in_ms(pa.Table.from_batches([batch]), "quarantine")
 
     def count(self, is_asked: IsAsked | None) -> int:
         """Count the rows with a requested reason; all are where no reason is requested."""

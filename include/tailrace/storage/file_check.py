@@ -12,6 +12,7 @@ from tailrace.storage.lost_files import lost_file, named_files
 from tailrace.storage.table_log import stamp
 from tailrace.storage.tables import Tables
 from tailrace.tables.every import TABLES
+from tailrace.tables.stream import is_history
 
 _NAMES = {table.name for table in TABLES}
 
@@ -30,7 +31,7 @@ class FileCheck:
         """Return the problem of each damaged table, by name; none in a store, which does not lose files."""
         if self._layout.is_remote:
             return []
-        names = sorted(name for name in self._tables() if name in _NAMES or Layout.is_history(name))
+        names = sorted(name for name in self._tables() if name in _NAMES or is_history(name))
         return [problem for name in names for problem in self._problems(name)]
 
     def _tables(self) -> list[str]:

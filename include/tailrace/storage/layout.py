@@ -53,11 +53,6 @@ class Layout:
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
 
-    @staticmethod
-    def is_history(table: str) -> bool:
-        """Test whether a table of this name holds a stream's history."""
-        return table == "history" or table.startswith("history_")
-
     @property
     def stream(self) -> Location:
         return self.home / "_stream"

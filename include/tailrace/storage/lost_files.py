@@ -21,6 +21,7 @@ from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import moving_away, storage_options
 from tailrace.tables.correction import CORRECTION_TABLES
+from tailrace.tables.stream import is_history
 
 _DAMAGED_LOG = (
     "Expected contiguous commit files",
@@ -130,7 +131,7 @@ def repair_of(layout: Layout, name: str) -> str:
     away = f"tailrace drain {layout.home.name}, if a driver runs it; then {away}"
     if name == "current":
         return f"{away}: the next correction, or a driver that starts, makes it again from the other tables"
-    if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):
+    if layout.is_remote or is_history(name) or name in ("segments", "quarantine"):
         return (
             f"{away} and {moving_away(layout.checkpoint)}, and then to start the stream again: it runs its journal "
             "again from the source, which must still have all of it; or to restore a backup (tailrace restore)"

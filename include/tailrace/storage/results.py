@@ -142,7 +142,7 @@ class AnswerTables:
         on them would skip no file.
         """
         schema, column = self.tables.schema(name), self.model.identity.determining[0]
-        values, parts = answers[column].unique(), [in_ms(schema.empty_table())]
+        values, parts = answers[column].unique(), [in_ms(schema.empty_table(), "results")]
         for batch in self.tables.batches(name, schema.names, where):
             parts.append(batch.filter(pc.is_in(batch[column], values)))
         return pa.concat_tables(parts, promote_options="permissive")
@@ -257,7 +257,7 @@ def read_answers(
     kind = kind_of_stream(query, tables.layout, require_begun(tables, query))
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
-        empty = in_ms(schemas(kind)["results"].empty_table())
+        empty = in_ms(schemas(kind)["results"].empty_table(), "results")
         return empty.append_column("coverage", pa.array([], pa.float64())), columns
     answers = AnswerTables(tables, kind.answers)
     rows = answers.streamed(part) if streamed else answers.latest(part)

@@ -169,4 +169,4 @@ def _rejects(quarantine: Path, version: int, stream: str) -> dict[str, dict[str,
     columns = ["position", "arrival_time", "reason", "record"]
     table, of_stream = DeltaTable(quarantine, version=version), ds.field("stream") == stream
     rows = bounded_dataset(table, of_stream).to_table(columns=columns, filter=of_stream)
-    return {row["position"]: row for row in in_ms(rows).to_pylist()}
+    return {row["position"]: row for row in in_ms(rows, "quarantine").to_pylist()}

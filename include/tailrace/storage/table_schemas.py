@@ -11,11 +11,10 @@ from tailrace.ground.times import TIME
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
-from tailrace.storage.layout import Layout
 from tailrace.tables.answers import RESULTS
 from tailrace.tables.correction import CORRECTION_RUNS, CORRECTIONS, QUALITY
-from tailrace.tables.every import TIMES
-from tailrace.tables.stream import FACTS, LATE, METRICS, QUARANTINE, SEGMENTS, STREAM_TABLES
+from tailrace.tables.every import times_of
+from tailrace.tables.stream import FACTS, LATE, METRICS, QUARANTINE, SEGMENTS, STREAM_TABLES, is_history
 
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` with a tuple's event time or its pane's start; a kind has one of them."""
@@ -23,7 +22,7 @@ LATE_TIMES = ("pane_start", "event_time")
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
     """Return the schema of each table by its name, except history."""
-    answers, late = _with_times(kind.answer), _with_times(kind.late)
+    answers, late = _with_times(kind.answer, "results"), _with_times(kind.late, "late")
     id_type = common_id_type(kind.inputs)
     results, marks = pa.schema([*answers, *RESULTS.schema()]), CORRECTIONS.schema()
     return {
@@ -50,11 +49,10 @@ def _types_of_history(stream: StreamReader) -> tuple[pa.DataType, pa.DataType, M
     return stream.column_types.id, stream.column_types.key, stream.value_types
 
 
-def _with_times(columns: pa.Schema) -> list[pa.Field]:
-    """Return columns with time columns in the tables' type."""
-    return [
-        pa.field(field.name, TIME) if field.name in TIMES else pa.field(field.name, field.type) for field in columns
-    ]
+def _with_times(columns: pa.Schema, table: str) -> list[pa.Field]:
+    """Return columns of a table, with its times in the tables' type."""
+    times = times_of(table)
+    return [pa.field(field.name, TIME if field.name in times else field.type) for field in columns]
 
 
 def stream_tables(histories: Iterable[str]) -> tuple[str, ...]:
@@ -62,4 +60,4 @@ def stream_tables(histories: Iterable[str]) -> tuple[str, ...]:
 
     So a batch in `metrics` is in all of them. `histories` are the names of the tables with the streams' histories.
     """
-    return (*histories, *(name for name in STREAM_TABLES if not Layout.is_history(name)))
+    return (*histories, *(name for name in STREAM_TABLES if not is_history(name)))

@@ -27,6 +27,7 @@ from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repa
 from tailrace.storage.retention import adapt_retention, properties
 from tailrace.storage.warehouses import storage_options
 from tailrace.tables.every import in_ms
+from tailrace.tables.stream import is_history
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
@@ -50,7 +51,7 @@ class Tables:
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
         """Create each of the named tables, empty, that has a schema and does not exist yet."""
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
-            parts = history.PARTITIONS if Layout.is_history(name) else None
+            parts = history.PARTITIONS if is_history(name) else None
             path = self.layout.table(name)
             DeltaTable.create(
                 str(path),
@@ -207,7 +208,7 @@ class Tables:
             raise FileNotFoundError(self.layout.table(name))
         dataset = bounded_dataset(self.open(name), where)
         with naming_what_is_lost(self.layout, name):
-            return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
+            return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where), name)
 
     def read_or_empty(self, table: TableSchema, columns: Collection[str] | None = None, where: Any = None) -> pa.Table:
         """Read rows like `read`; a table that does not exist yet has none."""
@@ -218,7 +219,7 @@ class Tables:
         dataset = bounded_dataset(self.open(name), where)
         with naming_what_is_lost(self.layout, name):
             for batch in dataset.to_batches(columns=columns, filter=where, batch_size=most):
-                yield in_ms(pa.Table.from_batches([batch]))
+                yield in_ms(pa.Table.from_batches([batch]), name)
 
 
 def open_table(path: Location) -> DeltaTable:

@@ -45,6 +45,7 @@ from tailrace.stream.sink import Sink
 from tailrace.stream.source_sample import require_types
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
+from tailrace.tables.stream import is_history
 
 _MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
 
@@ -223,7 +224,7 @@ def _alone(layout: Layout) -> Iterator[None]:
 
 def _with_segments(in_tables: Mapping[str, int]) -> int:
     """Return the number of the journal's first entries whose segments are all in the tables."""
-    needed = (name for name in in_tables if Layout.is_history(name) or name in ("segments", "quarantine"))
+    needed = (name for name in in_tables if is_history(name) or name in ("segments", "quarantine"))
     return min(in_tables[name] for name in needed)
 
 

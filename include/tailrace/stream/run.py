@@ -203,7 +203,7 @@ class StreamRun:
         self.reporter.place_away(_STREAM, False)
         is_rescaled = newest(record.header.facts, TASKS) is not None
         progress = self.reporter.batch_written(batch, rows, rows["metrics"].num_rows if is_rescaled else 0)
-        self.planner.observe(in_ms(rows["metrics"]).to_pylist())
+        self.planner.observe(in_ms(rows["metrics"], "metrics").to_pylist())
         if self.on_batch is not None:
             self.on_batch(batch, self.planner.rows_left, rows)
         return progress

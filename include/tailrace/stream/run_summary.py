@@ -69,7 +69,7 @@ class RunSummary:
         self.first_batch: int | None = None
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
-        metrics = in_ms(written["metrics"])
+        metrics = in_ms(written["metrics"], "metrics")
         self.first_batch = batch if self.first_batch is None else self.first_batch
         self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
         self.late += sum(metrics["late"].to_pylist())
@@ -97,7 +97,7 @@ class RunSummary:
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
-            late = in_ms(written["late"].slice(0, _SAMPLE))
+            late = in_ms(written["late"].slice(0, _SAMPLE), "late")
             self._delays_ms.append(_delays(late, self._last["k_ms"]))
             self._frontiers.append(late["frontier"].to_numpy().astype(np.int64))
 

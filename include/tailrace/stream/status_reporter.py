@@ -226,7 +226,7 @@ class StatusReporter:
             self._recent_ms.append(took_ms)
         if self.activity is not None:
             self.activity.batch_took(took_ms)
-        metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
+        metrics, old = in_ms(written["metrics"], "metrics").to_pylist(), self._status
         progress = {name: metrics[-1][name] for name in NEWEST}
         ahead = self._event_ahead(metrics[-1], written.get("segments"))
         counts = {name: [row[name] for row in metrics] for name in TOTALS["metrics"]}

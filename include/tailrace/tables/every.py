@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
-from tailrace.ground.table_schema import TableSchema
+from tailrace.ground.table_schema import TableColumns, TableSchema
 from tailrace.ground.times import TIME
 from tailrace.tables.answers import CURRENT, KINDS, RESULTS, STAMPS
 from tailrace.tables.calibration import PROPOSALS
 from tailrace.tables.correction import CORRECTION_RUNS, CORRECTIONS, QUALITY
-from tailrace.tables.stream import ACTIVITY, FACTS, HISTORY, LATE, METRICS, QUARANTINE, SEGMENTS, UPSTREAM
+from tailrace.tables.stream import ACTIVITY, FACTS, HISTORY, LATE, METRICS, QUARANTINE, SEGMENTS, UPSTREAM, is_history
 
 TABLES: tuple[TableSchema, ...] = (
     *(RESULTS, CORRECTIONS, CURRENT, LATE, HISTORY, QUARANTINE, FACTS, SEGMENTS, METRICS, ACTIVITY, UPSTREAM),
     *(CORRECTION_RUNS, QUALITY, PROPOSALS),
 )
 
-TIMES = frozenset(
-    name
-    for columns in (*(table.columns | table.by_kind for table in TABLES), *KINDS.values())
-    for name, column in columns.items()
-    if column.dtype == TIME
-)
-"""The time columns that the tables define. Readers return these in ms. A column that answers take from the source stays
-a timestamp."""
 
-ANSWERED = TIMES | {"key", "tuples", "corrected", *STAMPS, *CORRECTIONS.columns, *CURRENT.columns}
+def _times(*declared: TableColumns) -> frozenset[str]:
+    return frozenset(name for columns in declared for name, column in columns.items() if column.dtype == TIME)
+
+
+ANSWER_TIMES = _times(STAMPS, *KINDS.values())
+"""The columns of answers that are times of tailrace's own. Readers return these in ms; every other column of answers
+keeps the type of the source."""
+
+_TIMES = {table.name: _times(table.columns, table.by_kind) for table in TABLES if not table.query_columns}
+
+ANSWERED = ANSWER_TIMES | {"key", "tuples", "corrected", *STAMPS, *CORRECTIONS.columns, *CURRENT.columns}
 """Columns that every table of answers has, or that readers add to it."""
 
 
-def as_timestamps(rows: pa.Table) -> pa.Table:
-    """Convert the times of rows, in integer milliseconds, to timestamps in ms."""
+def times_of(table: str) -> frozenset[str]:
+    """Return the columns of a table that its declaration says are times; answers and their logs have the same ones."""
+    return _TIMES[HISTORY.name] if is_history(table) else _TIMES.get(table, ANSWER_TIMES)
+
+
+def as_timestamps(rows: pa.Table, times: Collection[str] = ANSWER_TIMES) -> pa.Table:
+    """Convert the named columns of rows from integer milliseconds to timestamps in ms."""
     for index, field in enumerate(rows.schema):
-        if field.name in TIMES and pa.types.is_integer(field.type):
+        if field.name in times and pa.types.is_integer(field.type):
             times = rows.column(index).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
             rows = rows.set_column(index, field.name, times)
     return rows
 
 
-def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert the times of rows to int64 milliseconds, except columns that come from the source."""
+def in_ms(rows: pa.Table, table: str) -> pa.Table:
+    """Convert the times of rows of a table, as its declaration has them, from timestamps to int64 milliseconds."""
+    times = times_of(table)
     for index, field in enumerate(rows.schema):
-        if field.name in TIMES and pa.types.is_timestamp(field.type):
+        if field.name in times and pa.types.is_timestamp(field.type):
             ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
             rows = rows.set_column(index, field.name, ms)
     return rows

@@ -41,6 +41,12 @@ HISTORY = TableSchema(
     _HISTORY,
 )
 
+
+def is_history(table: str) -> bool:
+    """Test whether a table of this name holds a stream's history: `history`, or in a join `history_STREAM`."""
+    return table == HISTORY.name or table.startswith(f"{HISTORY.name}_")
+
+
 _LATE = {
     "stream": Column(TEXT, "name of the stream"),
     "tick": Column(INT, "tick in which the tuples came"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tailrace.ground.columns import without_nan
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows, json_texts
-from tailrace.tables.every import TIMES, as_timestamps
+from tailrace.tables.every import ANSWER_TIMES, as_timestamps
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
@@ -30,11 +31,17 @@ def require_output(form: str, output: Path | None) -> None:
 
 
 def write_answers(
-    answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int, wide: bool = False
+    answers: pa.Table,
+    columns: list[str],
+    form: str,
+    output: Path | None,
+    limit: int,
+    wide: bool = False,
+    times: Collection[str] = ANSWER_TIMES,
 ) -> list[str]:
     """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms.
 
-    Return the columns that were written.
+    Return the columns that were written. `times` are the columns in integer ms.
 
     The source's own timestamps are in microseconds. Except in Parquet, dates and decimals are text. A table on the
     terminal has the columns that fit, unless it is `wide`.
@@ -43,22 +50,22 @@ def write_answers(
     rows = without_nan(answers.select(columns))
     if form == "parquet" and output is not None:
         with open_output(output) as file:
-            pq.write_table(as_timestamps(rows), file)
+            pq.write_table(as_timestamps(rows, times), file)
         return columns
     if form == "table" and output is None:
-        shown = _with_texts(rows.slice(0, limit)).to_pylist()
+        shown = _with_texts(rows.slice(0, limit), times).to_pylist()
         caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
         cells = [[_cell(value) for value in row.values()] for row in shown]
         first = sorted(rows.column_names, key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
         return print_table(rows.column_names, cells, wide, caption, first=first)
     if form == "csv":
         sink = pa.BufferOutputStream()
-        csv.write_csv(_with_texts(rows), sink)
+        csv.write_csv(_with_texts(rows, times), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
-        body = "".join(f"{row.decode()}\n" for row in json_rows(_with_text_times(rows)))
+        body = "".join(f"{row.decode()}\n" for row in json_rows(_with_text_times(rows, times)))
     else:
-        table = [[_cell(value) for value in row.values()] for row in _with_texts(rows).to_pylist()]
+        table = [[_cell(value) for value in row.values()] for row in _with_texts(rows, times).to_pylist()]
         body = table_text(rows.column_names, table)
     if output is None:
         print(body, end="")
@@ -68,8 +75,8 @@ def write_answers(
     return columns
 
 
-def _with_text_times(rows: pa.Table) -> pa.Table:
-    for name in [name for name in rows.column_names if name in TIMES]:
+def _with_text_times(rows: pa.Table, times: Collection[str]) -> pa.Table:
+    for name in [name for name in rows.column_names if name in times]:
         texts = [None if ms is None else format_time(ms) for ms in rows[name].to_pylist()]
         text = pa.array(texts, pa.string())
         rows = rows.set_column(rows.schema.get_field_index(name), name, text)
@@ -81,9 +88,9 @@ def _with_text_times(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _with_texts(rows: pa.Table) -> pa.Table:
+def _with_texts(rows: pa.Table, times: Collection[str]) -> pa.Table:
     """Write times as texts, and lists and structs as JSON, as CSV and tables have neither; null stays null."""
-    rows = _with_text_times(rows)
+    rows = _with_text_times(rows, times)
     for index, field in enumerate(rows.schema):
         if pa.types.is_nested(field.type):
             column = rows.column(index).combine_chunks()

@@ -17,7 +17,7 @@ from tailrace.query.answers_section import AnswersSection
 from tailrace.query.query import Query
 from tailrace.sources import kafka_producer
 from tailrace.sources.kafka_topic import KafkaTopic
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 
 @dataclass
@@ -82,6 +82,6 @@ def texts(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if name in TIMES and value is not None:
+    if name in ANSWER_TIMES and value is not None:
         return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value

@@ -27,7 +27,7 @@ PER_FILE = 24
 
 
 def rows_of(table: pa.Table) -> list[str]:
-    return sorted(str({name: row[name] for name in sorted(row)}) for row in in_ms(table).to_pylist())
+    return sorted(str({name: row[name] for name in sorted(row)}) for row in in_ms(table, "results").to_pylist())
 
 
 class Desk:

@@ -167,9 +167,9 @@ class MemoryPairTables:
     def _table(self, name: str, rows: list[dict]) -> pa.Table:
         schema = schemas(self.kind)[name]
         whole = pa.Table.from_pylist(
-            [dict.fromkeys(schema.names) | row for row in rows], in_ms(schema.empty_table()).schema
+            [dict.fromkeys(schema.names) | row for row in rows], in_ms(schema.empty_table(), name).schema
         )
-        return in_ms(with_times(whole, schema))
+        return in_ms(with_times(whole, schema), name)
 
 
 def _within(column: pa.ChunkedArray, low: Sequence[int], high: Sequence[int]) -> pa.Array:

@@ -80,7 +80,7 @@ def current_reader(path: Path, identity: Names) -> PlaceReader:
         if not (path / "_delta_log").exists():
             return None, {}
         table = DeltaTable(str(path))
-        rows = in_ms(table.to_pyarrow_table(columns=[*identity(), "as_of"]))
+        rows = in_ms(table.to_pyarrow_table(columns=[*identity(), "as_of"]), "results")
         return (table.metadata().id, table.transaction_version("id results")), _versions(rows.to_pylist())
 
     return PlaceReader(poll)

@@ -54,7 +54,7 @@ class PostgresDesk(Desk):
         rows, columns = read_answers(self.driver.query, self.driver.warehouse, streamed=False)
         public = PublicAnswers.from_query(self.query, self.driver.pipeline.kind)
         by_identity: dict[Any, list[str]] = {}
-        for row in in_ms(rows.select(self.shown(columns))).to_pylist():
+        for row in in_ms(rows.select(self.shown(columns)), "results").to_pylist():
             text = str({name: row[name] for name in sorted(row)})
             by_identity.setdefault(tuple(row[name] for name in self.shown(public.row_identity)), []).append(text)
         there = self.rows()

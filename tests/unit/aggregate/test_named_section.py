@@ -14,7 +14,7 @@ from tailrace.ground.errors import Refused
 from tailrace.kinds import build
 from tailrace.query.loading import load, parse
 from tailrace.storage.table_schemas import schemas
-from tailrace.tables.every import TIMES
+from tailrace.tables.every import ANSWER_TIMES
 
 
 def test_answers_have_columns_of_the_names_in_their_order() -> None:
@@ -46,7 +46,7 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
         ("  total: {function: sum, colum: net}\n", "aggregate.total.colum: 'colum' is no field here", "column"),
         *(
             (f"  {name}: {{function: count}}\n", f"have a column {name} already", "another")
-            for name in ("time", "made_at")
+            for name in ("time", "window_end")
         ),
         ("  corrected: {function: count}\n", "answers have a column corrected already", "another name"),
         ("  n: {function: count}\n  r: {expression: n / m}\n", "r.expression: at 1:5: no answer has a column m", "n"),
@@ -119,7 +119,7 @@ def test_every_name_that_tables_have_is_reserved() -> None:
     """An aggregate of such a name would stand in place of a column, or be taken for a time."""
     kind = build(query_of("  total: {function: sum, column: net}\n"))
     taken = set(schemas(kind)["results"].names) - {"total"}
-    assert taken | TIMES <= RESERVED
+    assert taken | ANSWER_TIMES <= RESERVED
 
 
 def test_files_load(tmp_path: Path) -> None:

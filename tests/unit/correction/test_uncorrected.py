@@ -137,7 +137,7 @@ def test_only_files_with_uncorrected_rows_are_read(there):
     there.run(80, 100)
     there.commit(100)
     for file in there.layout.table("late").glob("*.parquet"):
-        if pq.read_table(file).num_rows != 1 or in_ms(pq.read_table(file))["arrived"][0].as_py() != 70:
+        if pq.read_table(file).num_rows != 1 or in_ms(pq.read_table(file), "late")["arrived"][0].as_py() != 70:
             file.unlink()
     assert Uncorrected.read(Tables(there.layout)).arrived.tolist() == [70]
 

@@ -70,7 +70,7 @@ def test_answers_are_stamped_by_their_own_tuples(files, monkeypatch):
     assert record["size"] == path.stat().st_size
     table = pq.read_table(path)
     assert table.schema == SCHEMA
-    rows = in_ms(table).to_pylist()
+    rows = in_ms(table, "results").to_pylist()
     assert [(row["id"], row["left_time"], row["as_of"]) for row in rows] == [
         *[("t0", 2, 300)] * 2,
         *[("t2", 23, 100)] * 3,
@@ -92,7 +92,7 @@ def test_a_repeat_writes_a_file_of_its_own(files):
         files.write(Repeats(), tuples_of([1], [5]), VERSION, 0, 0).files.column("path")[0].as_py() for _ in range(2)
     }
     assert len(names) == 2
-    assert in_ms(pq.read_table(files.directory / min(names)))["as_of"].to_pylist() == [6]
+    assert in_ms(pq.read_table(files.directory / min(names)), "results")["as_of"].to_pylist() == [6]
 
 
 def test_blocks_grow_to_where_their_answers_are_enough(files, monkeypatch):

@@ -50,4 +50,4 @@ def test_answers_in_written_files_are_found_by_their_as_of(tables):
     write_file(tables, 0, 210, 30)
     write_file(tables, 1, 300)
     found = tables.read("results", where=within("as_of", 29_999, 210_000))
-    assert sorted(in_ms(found)["as_of"].to_pylist()) == [30_000, 210_000]
+    assert sorted(in_ms(found, "results")["as_of"].to_pylist()) == [30_000, 210_000]

@@ -35,7 +35,7 @@ def test_a_carried_timestamp_stays_one(tmp_path):
     tables.create({"results": schema}, ["results"])
     tables.add("results", with_times(rows, schema))
     assert tables.read("results").equals(rows)
-    assert in_ms(tables.read("results")).equals(rows), "what is in ms stays"
+    assert in_ms(tables.read("results"), "results").equals(rows), "what is in ms stays"
 
 
 def test_a_history_has_the_carried_columns():
