@@ -132,9 +132,9 @@ class AnswerChanges:
         if name == "late":
             columns = ["key", model.late_time, "frontier"]
             return AnswerTables(self.tables, model).missed_by(
-                in_ms(pq.read_table(open_location(file), columns=columns), "results")
+                in_ms(pq.read_table(open_location(file), columns=columns), name)
             )
-        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]), "results")
+        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]), name)
 
 
 def _number(content: bytes) -> int:

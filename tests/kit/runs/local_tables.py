@@ -22,7 +22,7 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
-from tailrace.tables.stream import STREAM_TABLES
+from tailrace.tables.stream import STREAM_TABLES, is_history
 
 
 def stream_into_tables(
@@ -59,7 +59,7 @@ def stream_into_tables(
 
 def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema], batch: int, now: datetime) -> None:
     """Append a batch to its tables, as the sink does."""
-    for name in stream_tables(name for name in wanted if Layout.is_history(name)):
+    for name in stream_tables(name for name in wanted if is_history(name)):
         if name in rows:
             part = rows[name]
             emitted = pa.array([now] * part.num_rows, TIME)

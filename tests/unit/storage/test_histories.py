@@ -26,7 +26,7 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import record_written
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
-from tailrace.tables.stream import STREAM_TABLES
+from tailrace.tables.stream import STREAM_TABLES, is_history
 
 HISTORIES = ["history_left", "history_right"]
 SCHEMA = history.schema(pa.string(), pa.string(), {})
@@ -54,7 +54,7 @@ def test_a_query_of_one_stream_has_one_history_and_one_of_two_has_two(tmp_path):
     layout = Layout(tmp_path)
     assert {name: path.name for name, path in layout.histories(["readings"]).items()} == {"readings": "history"}
     assert [path.name for path in layout.histories(STREAMS).values()] == HISTORIES
-    assert [name for name in (*STREAM_TABLES, *HISTORIES, "corrections") if layout.is_history(name)] == [
+    assert [name for name in (*STREAM_TABLES, *HISTORIES, "corrections") if is_history(name)] == [
         "history",
         *HISTORIES,
     ]
