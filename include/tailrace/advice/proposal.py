@@ -75,7 +75,7 @@ class QueryProposal:
         if rejected > report.accepted:
             yield self._rejected(rejected)
         if draft.assumes_zone:
-            yield f"the times state no zone, and the file takes them for UTC, marked {ASSUMED}; or --timezone ZONE"
+            yield f"{draft.without_zone}, and the file takes them for UTC, marked {ASSUMED}; or --timezone ZONE"
         if 0 < rejected <= report.accepted:
             yield self._rejected(rejected)
         yield from report.outlying.lines() if report.outlying is not None else ()

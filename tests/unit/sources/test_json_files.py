@@ -69,6 +69,8 @@ def test_lines_are_records(path: Path) -> None:
         (b'{"v": false}', "v is of the wrong type: bool, not double"),
         (b'{"t": 99999999999999999999}', "t is an integer beyond 64 bits: 99999999999999999999"),
         (b'{"t": 9223372036854775808}', "t is an integer beyond 64 bits"),
+        (b'{"v": 1e400}', "v is a number beyond 1.8e308, which no double holds"),
+        (b'{"t": 1, "v": -1e400, "t": 2}', "it has the name t more than once"),
         (b'{"t": 1, "id": "a", "t": 2}', "it has the name t more than once"),
         (b'{"id": "\\ud800"}', "no UTF-8: half of a surrogate pair"),
         (b'\xef\xbb\xbf{"t": 1.5}', "t is of the wrong type"),
@@ -322,6 +324,7 @@ def test_lists_of_numbers_are_values(path: Path) -> None:
     [
         (b'[1, "x"]', "v holds what is no number"),
         (b"[true]", "v holds what is no number"),
+        (b"[0, 1e400]", "v is a number beyond 1.8e308, which no double holds"),
         (b"3", "v is of the wrong type: int, not list<double>"),
     ],
 )
