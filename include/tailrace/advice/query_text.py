@@ -38,6 +38,7 @@ _WINDOWS_OF_SAMPLE = 20
 _LONGEST_SLACK_MS = 7 * 86_400_000
 _MOST_COLUMNS = 60
 _MOST_OTHERS = 8
+_TIMES = ("event_time", "arrival_time")
 _FIRST_YEAR = 1678  # of the texts that are read as times
 
 
@@ -66,7 +67,18 @@ class QueryText:
     @property
     def assumes_zone(self) -> bool:
         """Whether times state no zone, and nobody has said which one they are of."""
-        return self.timezone is None and any(self._is_local(part) for part in ("event_time", "arrival_time"))
+        return self.timezone is None and any(map(self._is_local, _TIMES))
+
+    @property
+    def without_zone(self) -> str:
+        """Which times state no zone, in words."""
+        columns = [column for part in _TIMES if (column := self.roles.column(part)) is not None]
+        local = {column.name: column.time for column in columns if column.time is not None and column.time.is_local}
+        is_mixed = any(time.is_mixed for time in local.values())
+        if not is_mixed and len(local) == len(columns):
+            return "the times state no zone"
+        names = " and ".join(shown(name, 40) for name in local)
+        return f"{'some' if is_mixed else 'the'} times of {names} state no zone"
 
     def text(self, profile: DelayProfile | None = None) -> str:
         """Return the text of the file; without a profile for any time, and without a wait."""
@@ -125,7 +137,7 @@ class QueryText:
 
     def _derived(self) -> Iterator[tuple[str, str]]:
         """Yield the derived columns: times that a source can't read as they are, numbers among texts, and the id."""
-        for part in ("event_time", "arrival_time"):
+        for part in _TIMES:
             column = self.roles.column(part)
             expression = column and column.time and column.time.expression(column.name)
             if expression:
@@ -138,8 +150,8 @@ class QueryText:
 
     def _zone(self) -> Iterator[str]:
         if self.assumes_zone:
-            yield f"    timezone: UTC  # {ASSUMED}: times state no zone. Write the zone of the clocks, as Europe/Berlin"
-        elif self._is_local("event_time") or self._is_local("arrival_time"):
+            yield f"    timezone: UTC  # {ASSUMED}: {self.without_zone}. Write the zone of the clocks, as Europe/Berlin"
+        elif any(map(self._is_local, _TIMES)):
             yield f"    timezone: {self.timezone}  # of times that state none"
 
     def _windows(self, profile: DelayProfile | None) -> Iterator[str]:

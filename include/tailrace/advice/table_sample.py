@@ -83,11 +83,11 @@ def sample_of(path: Path) -> TableSample:
     name = format_of(path)
     files = DELTA_TABLES.files(path) if name == DELTA else list_files(path, name)
     for file in files:
-        further, table = _csv(file) if name == "csv" else ({}, (_json if name == "json" else _parquet)(file))
+        further, table, left = (_csv if name == "csv" else _json if name == "json" else _parquet)(file)
         if table.num_rows:
             among = f" ({counted(len(files), 'file')} in all)" if len(files) > 1 else ""
             extent = f"the first {counted(table.num_rows, 'record')} of {Path(str(file)).name}{among}"
-            return _sample({"format": name, "path": str(path.absolute())} | further, table, extent)
+            return _sample({"format": name, "path": str(path.absolute())} | further, table, extent, left=left)
     raise refuse(str(path), "it has no record", "a sample with some records, as many as you have")
 
 
@@ -124,46 +124,55 @@ def topic_sample(declared: Mapping[str, str]) -> TableSample:
     return _sample(declared, table, f"the first {counted(len(rows), 'record')} of {source.uri()}", source.own_columns)
 
 
-def _sample(source: Mapping[str, str], table: pa.Table, extent: str, own: Iterable[str] = ()) -> TableSample:
+def _sample(
+    source: Mapping[str, str], table: pa.Table, extent: str, own: Iterable[str] = (), left: Iterable[str] = ()
+) -> TableSample:
+    """Return a sample of a table; `left`: the columns of the source that the table lacks."""
     is_read = {name: bool(name) and _is_simple(table.schema.field(name).type) for name in table.column_names}
-    others = tuple(name for name, is_simple in is_read.items() if not is_simple)
-    return TableSample(source, table.drop_columns(list(others)), extent, others, frozenset(own))
+    others = [name for name, is_simple in is_read.items() if not is_simple]
+    return TableSample(source, table.drop_columns(others), extent, (*others, *dict.fromkeys(left)), frozenset(own))
 
 
 def _is_simple(dtype: pa.DataType) -> bool:
     return not (pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
 
 
-def _csv(file: SourceFile) -> tuple[dict[str, str], pa.Table]:
+_Read = tuple[dict[str, str], pa.Table, list[str]]
+"""Fields of the source, the columns, and the names of those that are left out."""
+
+
+def _csv(file: SourceFile) -> _Read:
     """Return the fields of a source that say the dialect, and the texts of the columns, with points in numbers."""
     dialect = CsvDialect(delimiter_of(file))
     with open_source(file) as opened:
         header = read_header(file, opened, dialect)
         block = None if header is None else next(blocks(opened, header.end, SAMPLE_BYTES, dialect.delimiter), None)
     if header is None or block is None:
-        return {}, pa.table({})
+        return {}, pa.table({}), []
     segment = Segment(str(file), 0, block.records, block_start=block.start, block_end=block.end)
     names = [name for name in header.names if header.names.count(name) == 1]
+    left = [name for name in header.names if name not in names]
     table = CsvFiles(dialect=dialect).read(segment, dict.fromkeys(names, "string")).table
     if dialect.delimiter != COMMA:
         dialect = replace(dialect, decimal=decimal_of(table))
     further = {field: sign for field, sign in asdict(dialect).items() if sign != asdict(COMMAS)[field]}
     if dialect.decimal == POINT:
-        return further, table
+        return further, table, left
     columns = {name: table[name] for name in names}
-    return further, pa.table(
+    table = pa.table(
         {name: dialect.with_points(each) if has_decimal_commas(each) else each for name, each in columns.items()}
     )
+    return further, table, left
 
 
-def _json(file: SourceFile) -> pa.Table:
+def _json(file: SourceFile) -> _Read:
     with open_source(file) as opened:
         text = opened.read(SAMPLE_BYTES)
     lines = text.split(b"\n")
-    return json_table(islice(lines if len(text) < SAMPLE_BYTES else lines[:-1], SAMPLE_ROWS))
+    return {}, json_table(islice(lines if len(text) < SAMPLE_BYTES else lines[:-1], SAMPLE_ROWS)), []
 
 
-def _parquet(file: SourceFile) -> pa.Table:
+def _parquet(file: SourceFile) -> _Read:
     with open_source(file) as opened:
         try:
             content = pq.ParquetFile(opened)
@@ -180,7 +189,7 @@ def _parquet(file: SourceFile) -> pa.Table:
     for index, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(index, column.name, table.column(index).cast(column.type.value_type))
-    return table
+    return {}, table, [name for name in names if name not in simple]
 
 
 def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

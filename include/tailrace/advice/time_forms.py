@@ -42,6 +42,8 @@ class TimeForm:
         The share of the column's values that are times of this form.
     is_local : bool
         Whether some of them state no zone, so that a time zone has to be declared.
+    is_mixed : bool
+        Whether others of them state one.
     read_by : str or None
         The expression that gives the times from the column `{0}`; None: a source reads the column as it is.
     is_ambiguous : bool
@@ -56,6 +58,7 @@ class TimeForm:
     read_by: str | None = None
     is_ambiguous: bool = False
     is_count: bool = False
+    is_mixed: bool = False
 
     def expression(self, name: str) -> str | None:
         """Return the expression that gives the times of a column; None where a source reads it as it is."""
@@ -89,7 +92,8 @@ def _iso(texts: pa.ChunkedArray) -> TimeForm | None:
         return None
     zoned = has_zone(texts.filter(is_time).combine_chunks())
     words = "with a zone" if zoned.all() else "some with a zone, some without" if zoned.any() else "without a zone"
-    return TimeForm(f"ISO 8601, {words}", share, is_local=not zoned.all())
+    is_mixed = bool(zoned.any() and not zoned.all())
+    return TimeForm(f"ISO 8601, {words}", share, is_local=not zoned.all(), is_mixed=is_mixed)
 
 
 def _dates(texts: pa.ChunkedArray, order: DateOrder | None) -> TimeForm | None:

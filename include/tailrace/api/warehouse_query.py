@@ -24,6 +24,7 @@ from tailrace.api.times import Time, range_of, time_ms
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.loading import located
 from tailrace.query.query import Query as Declared
+from tailrace.sources.record_place import naming_rows
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.warehouses import Warehouse
@@ -268,7 +269,7 @@ _ARGUMENTS = {"from": "start", "to": "end"}
 
 @contextmanager
 def naming_arguments() -> Iterator[None]:
-    """Name the arguments of Python in refusals that name options of the command."""
+    """Name the arguments of Python in refusals that name options of the command, and streams for their stored rows."""
     try:
         yield
     except Refused as refused:
@@ -279,7 +280,8 @@ def naming_arguments() -> Iterator[None]:
 
 
 def _in_python(text: str) -> str:
-    """Replace options by arguments in a text; a text with a whole command stays."""
+    """Name streams of rows in memory in a text, and arguments for options; a whole command stays."""
+    text = naming_rows(text)
     if "tailrace " in text:
         return text
     return _OPTION.sub(lambda option: _ARGUMENTS.get(option[1], option[1].replace("-", "_")), text)

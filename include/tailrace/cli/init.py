@@ -123,7 +123,7 @@ def _propose(sample: TableSample, output: Path, choices: Choices) -> QueryPropos
         choices = replace(choices, date_order=DateOrderName(order).value)
         proposal = propose(sample, output, choices)
     if proposal.draft.assumes_zone and is_interactive():
-        screen.out.print("the times state no zone", markup=False)
+        screen.out.print(proposal.draft.without_zone, markup=False)
         zone = typer.prompt("the zone of the clocks that wrote them, as Europe/Berlin or UTC", value_proc=_require_zone)
         proposal = propose(sample, output, replace(choices, timezone=zone))
     return proposal

@@ -174,6 +174,8 @@ class Projection:
 
     @cached_property
     def _bound(self) -> tuple[Plan, dict[str, Term], Term | None]:
+        from tailrace.expressions.times import within_years  # loads the grammar only when it binds
+
         plan = Plan.over(dict(self.types))
         self.require_order(plan.columns)
         terms: dict[str, Term] = {}
@@ -189,7 +191,7 @@ class Projection:
             if number == len(self.columns):
                 condition = term
             else:
-                terms[name] = plan.columns[name] = term
+                terms[name] = plan.columns[name] = within_years(plan, term)
         return plan, terms, condition
 
     @property

@@ -29,7 +29,7 @@ _CLOCK = rf"[ T]([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:{_SECOND})?)?"
 _DATE_PARTS = ("year", "month", "day")
 _TIME_PARTS = ("hour", "minute", "second", "fraction", "zone")
 _MOST_SHIFT_S = 18 * 3600
-_FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+FIRST_TIME, LAST_TIME = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 
 def time_from_text(plan: Plan, term: Term, target: pa.DataType, reason: str) -> Term:
@@ -101,7 +101,7 @@ class StatedTime:
         sql = plan.step(
             f"TRY(CAST({self.date} AS TIMESTAMP) + to_microseconds({micros}))", TIMESTAMP, self.parts, shift, second
         )
-        within = f"CASE WHEN {sql.sql} BETWEEN {_FIRST} AND {_LAST} THEN {sql.sql} END"
+        within = f"CASE WHEN {sql.sql} BETWEEN {FIRST_TIME} AND {LAST_TIME} THEN {sql.sql} END"
         return plan.fallible(within, TIMESTAMP, reason, term, uses=[sql])
 
 

@@ -9,12 +9,22 @@ import pyarrow as pa
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.registry import FUNCTIONS, constant_of, function, simple, take
+from tailrace.expressions.time_texts import FIRST_TIME, LAST_TIME
 from tailrace.expressions.types import BIGINT, DATE, INT, TEXT, TIMESTAMP, decimal, is_integer, spark_name
 
 BEYOND = "a time beyond the years 1 to 9999"
 """The reason of a record whose time would be another than dates and timestamps may be."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 FIRST_MICROS, LAST_MICROS = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1
+
+
+def within_years(plan: Plan, term: Term) -> Term:
+    """Return a term whose times fail beyond the years of dates and timestamps; another term stays."""
+    if term.dtype not in (DATE, TIMESTAMP) or term.is_literal:
+        return term
+    first, last = ("DATE '0001-01-01'", "DATE '9999-12-31'") if term.dtype == DATE else (FIRST_TIME, LAST_TIME)
+    outside = f"{term.sql} NOT BETWEEN {first} AND {last}"
+    return plan.checked(term.sql, term.dtype, outside, BEYOND, term)
 
 
 def _part(signature: str, meaning: str, sql: str, dtype: pa.DataType, *aliases: str) -> None:

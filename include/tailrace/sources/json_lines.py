@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,15 @@ def _reason_of_record(text: str, record: Any, types: Types) -> str:
         return "no JSON object"
     if not _is_utf_8(record):
         return "no UTF-8: half of a surrogate pair"
-    return wrong_value(record, types) or _repeated_name(text, types) or _UNREADABLE
+    return wrong_value(record, types) or _repeated_name(text, types) or _too_large(record) or _UNREADABLE
+
+
+def _too_large(record: dict[str, Any]) -> str | None:
+    """Return the reason to reject a record with a number beyond doubles, which Python reads as infinity."""
+    for name, value in record.items():
+        if any(isinstance(each, float) and isinf(each) for each in (value if isinstance(value, list) else [value])):
+            return f"{name} is a number beyond 1.8e308, which no double holds"
+    return None
 
 
 def _is_utf_8(record: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ Tables name a record by the path of its file and its number in it, from 0: `in/a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -16,12 +17,18 @@ from tailrace.ground.files import is_url
 from tailrace.sources.csv_dialect import CsvDialect, most_frequent_delimiter
 from tailrace.sources.csv_files import read_header
 from tailrace.sources.csv_records import blocks, records
-from tailrace.sources.memory_texts import is_in_memory
+from tailrace.sources.memory_texts import IN_MEMORY, is_in_memory
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet"} | dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _BLOCK_BYTES = 1 << 20
 FAR_RECORD = 1_000_000  # to number the line of a record, the file is read up to it
 _LONGEST = 200
+_ROWS = re.compile(rf"(?:(?<=: )|\A)(?:(?!: ).)*/{IN_MEMORY}/[^/]+/([^/]+)/[^/: ]+\.parquet")
+
+
+def naming_rows(text: str) -> str:
+    """Name the stream of rows in memory in a text, in place of the file in which they are stored."""
+    return _ROWS.sub(r"rows of \1", text)
 
 
 def first_line(format_name: str, quarantine: pa.RecordBatch) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
@@ -11,7 +12,7 @@ from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unknown, section_of
-from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
+from tailrace.sql.over_aggregates import columns_beside, each_share, name_of_same, with_calls, written
 from tailrace.sql.tokens import TokenSpan
 from tailrace.sql.windows import holds_bounds
 
@@ -126,4 +127,4 @@ def _over_aggregates(
             )
             fault = f"{column} is neither in an aggregate, nor the name of one in the list"
             raise ExpressionError(position, fault, remedy)
-    return with_calls(value, text_of)
+    return with_calls(value, partial(each_share, text_of=text_of))

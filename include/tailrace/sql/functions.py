@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from tailrace.expressions.errors import ExpressionError
@@ -79,7 +79,20 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
 def is_call(piece: TokenSpan) -> bool:
     """Test whether the whole piece is a call of an aggregate function."""
     calls = calls_in(piece)
-    return len(calls) == 1 and calls[0][:2] == (0, len(piece))
+    return len(calls) == 1 and calls[0][:2] == (0, len(piece)) and not shares_of(calls[0][2])
+
+
+def shares_of(call: Call) -> list[Call]:
+    """Return the calls with one share each of a quantile of an array of shares; empty for another call."""
+    if "q" not in FORMS[call.function, False].fields or len(call.arguments) == 1:
+        return []
+    values, shares, *others = call.arguments
+    listed = shares[1:] if shares.word(0) == "ARRAY" else shares
+    if shares.word(0) not in ("ARRAY", "[") or listed.word(0) not in ("(", "["):
+        return []
+    if listed.close(0) != len(listed) - 1:
+        return []
+    return [replace(call, arguments=[values, share, *others]) for share in listed[1:-1].split()]
 
 
 def refuse_unknown(piece: TokenSpan) -> None:
@@ -112,7 +125,6 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     ExpressionError
     """
     plain = FORMS[call.function, False]
-    _refuse_several_shares(call, plain)
     form = FORMS.get((call.function, call.is_distinct))
     if form is None:
         raise _distinct_error(call, plain)
@@ -217,19 +229,12 @@ def _distinct_error(call: Call, plain: CallForm) -> ExpressionError:
     return call.whole.error("DISTINCT twice" if function == plain.function else fault, remedy)
 
 
-def _refuse_several_shares(call: Call, form: CallForm) -> None:
-    """Refuse an array of shares, as Spark's percentile takes it."""
-    for argument in call.arguments[1:] if "q" in form.fields else ():
-        if argument.word(0) in ("ARRAY", "["):
-            fault = f"{call.whole.text[:60]} has several shares, and percentile takes one"
-            remedy = "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; or array(percentile(x, 0.5), …) AS list"
-            raise argument.error(fault, f"{remedy}; values are kept once")
-
-
 def _share(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
     """Return the share of a quantile; of descending values, the one that is left."""
     if not is_number(argument):
         raise call.whole.error(f"{argument.text[:60]} is no share of {call.function}", form.example)
+    if not 0 < float(argument.text) < 1:
+        raise argument.error(f"{argument.text} is no share of the numbers", "more than 0 and less than 1: 0.9")
     if not call.is_descending:
         return argument.text
     if form.function == "quantile_disc":

@@ -11,7 +11,7 @@ from tailrace.expressions.errors import Position
 from tailrace.ground.fields import MOST_IN_LIST
 from tailrace.sql.call_forms import call_text
 from tailrace.sql.derived import DerivedColumns, quoted
-from tailrace.sql.functions import Call, Section, calls_in, section_of
+from tailrace.sql.functions import Call, Section, calls_in, section_of, shares_of
 from tailrace.sql.projected import SelectedRows
 from tailrace.sql.tokens import TokenSpan, tokenize
 
@@ -60,10 +60,10 @@ def read_expression(
     def text_of(call: Call) -> str:
         section = section_within(call)
         name = name_of_same(section, named)
-        return in_place(quoted(name or name_of(_unnamed(section, call))), call)
+        return quoted(name or name_of(_unnamed(section, call)))
 
-    beside = columns_beside(value)
-    return ReadExpression(_within(text, value, text_of), beside, over_names(text, named))
+    beside, names = columns_beside(value), _within(text, value, lambda call: in_place(each_share(call, text_of), call))
+    return ReadExpression(names, beside, over_names(text, named))
 
 
 def with_calls(value: TokenSpan, text_of: Callable[[Call], str]) -> str:
@@ -73,6 +73,15 @@ def with_calls(value: TokenSpan, text_of: Callable[[Call], str]) -> str:
         text += value.sql[at : call.whole.at] + text_of(call)
         at = call.whole.end
     return text + value.sql[at : value.end]
+
+
+def each_share(call: Call, text_of: Callable[[Call], str]) -> str:
+    """Return the text of a call; `text_of` writes a call of one share.
+
+    The quantiles of several shares are an array of these, and null over no value, as in Spark.
+    """
+    texts = [text_of(each) for each in shares_of(call)]
+    return f"if({texts[0]} is null, null, array({', '.join(texts)}))" if texts else text_of(call)
 
 
 def with_names(text: str, text_of: Mapping[str, str]) -> str:
@@ -118,8 +127,6 @@ def section_within(call: Call) -> Section:
         raise value.error(f"{text} is no column of the stream", remedy)
     if "limit" in section and not 1 <= int(section["limit"]) <= MOST_IN_LIST:
         raise call.whole.error(f"a list of {section['limit']} values", f"a limit from 1 to {MOST_IN_LIST:,}")
-    if "q" in section and not 0 < float(section["q"]) < 1:
-        raise call.arguments[1].error(f"{section['q']} is no share of the numbers", "more than 0 and less than 1: 0.9")
     return section
 
 
@@ -137,7 +144,7 @@ def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
         same = name_of_same(section, named)
         return written(section) if same is None else quoted(same)
 
-    return _within(text, tokenize(text), text_of)
+    return _within(text, tokenize(text), partial(each_share, text_of=text_of))
 
 
 def written(section: Mapping[str, Any]) -> str:

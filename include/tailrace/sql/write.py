@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from tailrace.ground.answer_columns import HAVING, VALUE
@@ -11,7 +12,7 @@ from tailrace.sql.call_forms import call_text
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.fields_outside import SETTINGS
 from tailrace.sql.keys import KEY
-from tailrace.sql.over_aggregates import over_names, section_within, with_calls, with_names
+from tailrace.sql.over_aggregates import each_share, over_names, section_within, with_calls, with_names
 from tailrace.sql.tokens import tokenize
 from tailrace.sql.translate import translate
 
@@ -152,7 +153,7 @@ class _Writer:
 
     def _expression(self, text: str) -> str:
         """Return an expression with the values of its aggregates in place where they are derived so."""
-        return with_calls(tokenize(text), lambda call: self._call(section_within(call)))
+        return with_calls(tokenize(text), partial(each_share, text_of=lambda call: self._call(section_within(call))))
 
     def _value(self, column: str) -> str:
         """Return a column, or its expression where it is derived in place."""

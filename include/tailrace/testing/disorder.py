@@ -37,6 +37,7 @@ def late(
     >>> late([{"event_time": 1000 * n} for n in range(4)], share=0.5, delay="5 s", seed=3)["event_time"].to_pylist()
     [0, 1000, 2000, 3000]
     """
+    _require_share(share)
     table = _with_times(rows, event_time)
     draws = np.random.default_rng(seed)
     is_late = draws.random(table.num_rows) < share
@@ -53,6 +54,7 @@ def repeated(
     seed: int = 0,
 ) -> pa.Table:
     """Return rows in order of arrival, of which a share comes again up to `delay` later, with the same ids."""
+    _require_share(share)
     table = _with_times(rows, arrival_time)
     draws = np.random.default_rng(seed)
     again = np.flatnonzero(draws.random(table.num_rows) < share)
@@ -60,6 +62,11 @@ def repeated(
     arrival = _ms(table[arrival_time])
     both = pa.concat_tables([table, table.take(pa.array(again))])
     return _arriving(both, arrival_time, np.concatenate([arrival, arrival[again] + delays]))
+
+
+def _require_share(share: float) -> None:
+    if not 0 <= share <= 1:
+        raise refuse(f"share {share}", "it is no share of the rows", "from 0 to 1, such as 0.1 for a tenth of them")
 
 
 def _with_times(rows: Any, name: str) -> pa.Table:

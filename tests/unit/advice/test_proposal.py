@@ -321,6 +321,42 @@ ROWS = [
 ]
 
 
+def test_columns_of_one_name_are_left_out_with_a_word(proposed):
+    rows = "".join(f"2024-03-14T10:00:{number:02}Z,{number},a,7,b\n" for number in range(30))
+    proposal = proposed("at,reading_id,sensor,speed,sensor\n" + rows)
+    assert "left out, as they are lists or objects, or their names stand twice or are empty: sensor" in [
+        *proposal.findings()
+    ]
+
+
+def test_a_header_among_the_records_is_named(proposed):
+    header, rows = "at,reading_id\n", "".join(f"2024-03-14T10:00:{number:02}Z,r{number}\n" for number in range(30))
+    assert not any("header" in doubt for doubt in proposed(header + rows).doubts())
+    doubts = [*proposed(header * 2 + rows + header).doubts()]
+    assert "the header is repeated in 2 records, to go to quarantine" in doubts
+    assert any(doubt.startswith("2 of 32 records go to quarantine") for doubt in doubts)
+
+
+@pytest.mark.parametrize(
+    ("zones", "words"),
+    [
+        (("", ""), "the times state no zone"),
+        (("Z", ""), "the times of received state no zone"),
+        (("mixed", "Z"), "some times of ordered state no zone"),
+        (("mixed", ""), "some times of ordered and received state no zone"),
+    ],
+)
+def test_it_says_which_times_state_no_zone(proposed, zones, words):
+    of = [["Z", ""] if zone == "mixed" else [zone] for zone in zones]
+    rows = "".join(
+        f"2024-03-14T10:00:{number:02}{of[0][number % len(of[0])]},2024-03-14T10:01:{number:02}{of[1][0]},{number}\n"
+        for number in range(30)
+    )
+    proposal = proposed("ordered,received,order_id\n" + rows)
+    assert f"ASSUMED: {words}. Write the zone of the clocks" in proposal.text
+    assert any(doubt.startswith(f"{words}, and the file takes them for UTC") for doubt in proposal.doubts())
+
+
 @pytest.mark.parametrize("form", ["parquet", "json", "directory"])
 def test_parquet_and_json_lines_are_samples_too(tmp_path, form):
     path = tmp_path / f"a.{'parquet' if form == 'parquet' else 'json'}"
@@ -333,7 +369,7 @@ def test_parquet_and_json_lines_are_samples_too(tmp_path, form):
         (tmp_path / "in").mkdir()
         path = path.rename(tmp_path / "in" / path.name).parent
     sample = sample_of(path)
-    assert sample.others == ("tags",) or form == "parquet"
+    assert sample.others == ("tags",)
     proposal = propose(sample, tmp_path / "query.yaml", Choices({}))
     found = {part: role.column.name for part, role in proposal.draft.roles.parts.items()}
     assert found == {"event_time": "at", "key": "sensor", "value": "speed"}

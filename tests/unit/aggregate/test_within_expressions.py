@@ -56,6 +56,12 @@ def test_equal_aggregates_are_one_and_the_named_one_where_there_is_one() -> None
     assert kind.explanation.method.startswith("sum as total, sum in ratio, count in ratio, quantile in p, count in som")
 
 
+def test_a_quantile_of_several_shares_is_one_of_each() -> None:
+    several = kind_of(p=expression("percentile(b, array(0.5, 0.9))"), q=expression("percentile(b, 0.9) / 2"))
+    assert [(each.name, each.function) for each in several.aggregates] == [("_1", "quantile"), ("_2", "quantile")]
+    assert several.values["p"] == pa.list_(pa.float64())
+
+
 def test_an_answer_over_hidden_aggregates_alone_is_read_again_and_never_amended() -> None:
     shared = kind_of(total={"function": "sum", "column": "a"}, twice=expression("sum(a) * 2"))
     assert "values" in shared.late.names, "the named one has what is late"

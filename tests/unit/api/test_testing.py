@@ -192,6 +192,13 @@ def test_the_first_value_is_the_first_by_microseconds():
 
 
 @pytest.mark.parametrize("disordered", [testing.late, testing.repeated])
+@pytest.mark.parametrize("share", [2, -0.1, float("nan")])
+def test_what_is_no_share_is_refused(disordered, share):
+    with pytest.raises(tailrace.Refused, match=r"share \S+: it is no share of the rows\n.*from 0 to 1"):
+        disordered([{"event_time": 0, "arrival_time": 0, "id": 1}], share=share)
+
+
+@pytest.mark.parametrize("disordered", [testing.late, testing.repeated])
 def test_rows_without_the_column_of_times_are_refused(disordered):
     with pytest.raises(tailrace.Refused, match=r"rows: there is no column \w+_time\n.*one of at, id"):
         disordered([{"at": 0, "id": 1}])

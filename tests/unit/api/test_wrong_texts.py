@@ -65,6 +65,19 @@ def test_a_column_without_any_time_or_number_is_refused():
         query(TEXTS | {"v": ["n/a"] * 4}).run()
 
 
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"key": "w"}, r"\Astreams\.readings\.key: rows of readings: it has no column 'w'"),
+        ({"where": "w > 1"}, r"\Astreams\.readings\.where: 1:1: rows of readings: it has no column 'w'"),
+        ({"key": "v"}, r"\Astreams\.readings\.key: rows of readings: column v: its type is double"),
+    ],
+)
+def test_a_refusal_names_the_stream_and_no_file_of_its_stored_rows(tmp_path, fields, refusal):
+    with pytest.raises(tailrace.Refused, match=refusal):
+        query({"at": TIMES, "id": [1, 2, 3, 4], "v": [1.0, 2.0, 3.0, 4.5]}, **fields).run(tmp_path / "a b" / "wh")
+
+
 def test_a_file_of_parquet_states_its_types(tmp_path):
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table(TEXTS), tmp_path / "in" / "a.parquet")

@@ -34,6 +34,7 @@ FORMS = {
     "sold": ("coalesce(sum(price) FILTER (WHERE side = 'sell'), 0)",) * 2,
     "span": ("max(price) - min(price)",) * 2,
     "tail": ("percentile(price, 0.9) - median(price)", "quantile_cont(price, 0.9) - median(price)"),
+    "both": ("percentile(price, array(0.5, 0.9))[1] + 0", "quantile_cont(price, [0.5, 0.9])[2]"),
     "sides": ("count(DISTINCT side) + approx_count_distinct(side)", "2 * count(DISTINCT side)"),
     "rise": ("max_by(price, ts) - first(price)", "arg_max(price, (ts, came, id)) - arg_min(price, (ts, came, id))"),
     "is_busy": ("count_if(qty > 3) > 5 AND stddev(qty) IS NOT NULL",) * 2,

@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import threading
+from datetime import datetime
 from decimal import Decimal, localcontext
 
 import duckdb
@@ -186,6 +187,19 @@ def test_times_of_every_unit_are_utc_and_floored():
 def test_a_time_that_microseconds_can_t_hold_is_null_and_no_other_one():
     far = pa.table({"s": pa.array([0, 1 << 62, None, -(1 << 50)], pa.timestamp("s"))})
     assert run({"n": "unix_seconds(s)"}, None, far).table.column("n").to_pylist() == [0, None, None, None]
+
+
+def test_a_time_of_a_source_beyond_the_years_fails_as_a_derived_column_alone():
+    far = {
+        "t": pa.array([0, 600_000_000_000_000_000, None, -62_135_596_800_000_001], pa.timestamp("us")),
+        "d": pa.array([0, 9_000_000, -719_162, -719_163], pa.date32()),
+    }
+    projected = run({"hour": "date_trunc('hour', t)", "same": "d", "year": "year(t)"}, "d is not null", pa.table(far))
+    beyond = "a time beyond the years 1 to 9999"
+    assert reasons(projected) == {(row, f"expression {name}: {beyond}") for name in ("hour", "same") for row in (1, 3)}
+    assert projected.table.column("year").to_pylist() == [1970, 20983, None, 0]
+    weeks = run({"week": "date_trunc('week', t)"}, None, pa.table({"t": [datetime(1, 1, 1), datetime(1, 1, 2)]}))
+    assert weeks.table.column("week").null_count == 0, "the first day of the year 1 is a Monday"
 
 
 def test_a_column_that_is_null_throughout_is_one_of_nulls():

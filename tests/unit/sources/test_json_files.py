@@ -69,6 +69,8 @@ def test_lines_are_records(path: Path) -> None:
         (b'{"v": false}', "v is of the wrong type: bool, not double"),
         (b'{"t": 99999999999999999999}', "t is an integer beyond 64 bits: 99999999999999999999"),
         (b'{"t": 9223372036854775808}', "t is an integer beyond 64 bits"),
+        (b'{"v": 1e400}', "v is a number beyond 1.8e308, which no double holds"),
+        (b'{"t": 1, "v": -1e400, "t": 2}', "it has the name t more than once"),
         (b'{"t": 1, "id": "a", "t": 2}', "it has the name t more than once"),
         (b'{"id": "\\ud800"}', "no UTF-8: half of a surrogate pair"),
         (b'\xef\xbb\xbf{"t": 1.5}', "t is of the wrong type"),
@@ -322,6 +324,7 @@ def test_lists_of_numbers_are_values(path: Path) -> None:
     [
         (b'[1, "x"]', "v holds what is no number"),
         (b"[true]", "v holds what is no number"),
+        (b"[0, 1e400]", "v is a number beyond 1.8e308, which no double holds"),
         (b"3", "v is of the wrong type: int, not list<double>"),
     ],
 )
@@ -410,6 +413,18 @@ def test_a_list_of_records_is_no_lines_of_records(tmp_path: Path, text: bytes) -
     assert problem.fault == "it is one JSON list, and records are read line by line"
     assert problem.remedy == f"one object a line, as by: jq -c '.[]' '{path}' > 'a b.jsonl'"
     assert JsonFiles().whole(path, still=True), "a live run refuses it, and does not wait for its last line"
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_objects_over_several_lines_are_named(tmp_path: Path, line_end: bytes) -> None:
+    path = tmp_path / "a b.json"
+    path.write_bytes(line_end.join([b"", b"{ ", b' "t": 1', b"}", b"{", b' "t": 2', b"}", b""]))
+    with pytest.raises(Refused, match="its objects stand over several lines") as refused:
+        JsonFiles().types(path, WITHOUT_KEY)
+    (problem,) = refused.value.problems
+    assert problem.remedy == f"one object a line, as by: jq -c . '{path}' > 'a b.jsonl'"
+    path.write_bytes(b"{}\n" + RECORD + b"\n")
+    assert JsonFiles().types(path, WITHOUT_KEY) is not None
 
 
 def test_a_list_among_lines_is_a_malformed_record(tmp_path: Path) -> None:

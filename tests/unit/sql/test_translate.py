@@ -283,6 +283,15 @@ def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
             "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
             "percentile(x, 0.5) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
         ),
+        (
+            "Percentile(x, ARRAY(0.5, 0.9)) FILTER (WHERE y > 1)",
+            "if(percentile(x, 0.5) FILTER (WHERE y > 1) is null, null, "
+            "array(percentile(x, 0.5) FILTER (WHERE y > 1), percentile(x, 0.9) FILTER (WHERE y > 1)))",
+        ),
+        (
+            "percentile_cont([0.25]) WITHIN GROUP (ORDER BY x DESC)[0] - n",
+            "if(percentile(x, 0.75) is null, null, array(percentile(x, 0.75)))[0] - n",
+        ),
         ("size(array_agg(x)) + 1", "size(collect_list(x, 100)) + 1"),
         ("every(x) or any(y)", "bool_and(x) or bool_or(y)"),
         ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
