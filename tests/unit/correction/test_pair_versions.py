@@ -12,7 +12,7 @@ from kit.fakes.toy_join import ToyJoin
 from kit.oracles.pair_oracle import Item, Join
 from kit.runs.harness import policy_of_oracle
 from kit.runs.memory_pair_tables import MemoryPairTables
-from tailrace.answers.pair_revision import _is_known
+from tailrace.answers.by_pair import _is_known
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.sortable import to_sortable_text
