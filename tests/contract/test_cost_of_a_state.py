@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.disorder.policies import policy_of
 from tailrace.engine import chunk_stores
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.operators import chunked_rows
 from tailrace.query.declared import declared_query
 

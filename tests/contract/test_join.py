@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.local_engine import LocalEngine
 from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
 from kit.runs.pair_runs import (
     FOREVER,
@@ -24,7 +25,6 @@ from kit.runs.pair_runs import (
     toy,
 )
 from kit.suite.examples import drawn
-from tailrace.engine.local_engine import LocalEngine
 
 MANY = drawn(200)
 

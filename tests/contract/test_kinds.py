@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from kit.draws.kind_samples import (
     KEYS,
     SOME,
@@ -32,7 +33,6 @@ from kit.draws.kind_samples import (
 from kit.draws.streams import cuts, disordered
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.harness import policy_of_oracle
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.moved_states import moved
 from tailrace.engine.pipeline import Pipeline
 from tailrace.kind.capabilities import IncrementallyCorrectable

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.local_engine import LocalEngine
 from kit.runs.spatial_runs import POINTS, START_MS, TEXTS, Run, interval, stream
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.operators import window_join
 from tailrace.spatial_join.pair_search import LocalIndex
 

@@ -20,10 +20,10 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from kit.suite.examples import drawn
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.declared import declared_query
 from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query

@@ -251,7 +251,7 @@ def is_quiet(platform) -> bool:
 
 def assert_private_to_the_user(platform) -> None:
     """Check that no process listens beyond loopback, and that other users can read no file."""
-    all_processes = [*platform.processes(), *platform.airflow.processes(), *platform.hosting._ours()]
+    all_processes = [*platform.processes(), *platform.airflow.processes(), *platform.hosting.processes()]
     addresses = listening(all_processes)
     assert len(addresses) > 3
     readable_files = []

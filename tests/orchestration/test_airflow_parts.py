@@ -140,7 +140,7 @@ def test_a_driver_host_that_was_killed_is_started_again_and_one_that_was_stopped
         until(lambda: embedded.start().rpc.call("getState")["statename"] == "RUNNING")
         embedded.stop()
         assert not embedded.keep()
-        assert not embedded._ours()
+        assert not embedded.processes()
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0
 

@@ -222,7 +222,7 @@ def test_a_stop_leaves_no_process_and_no_program(embedded, driver_with_children)
         until(lambda: len(pids()) == 3)
         embedded.stop(0.2)
         assert all(map(is_dead, [server, *pids()]))
-        assert embedded._ours() == []
+        assert embedded.processes() == []
         with pytest.raises(DriverHostDown):
             embedded.host.inspect("flights")
     host = embedded.start()
@@ -236,7 +236,7 @@ def test_a_stop_that_keeps_programs_leaves_no_process_and_the_next_start_starts_
     access = embedded.access
     embedded.stop(0.2, keeps_programs=True)
     assert all(map(is_dead, pids()))
-    assert embedded._ours() == []
+    assert embedded.processes() == []
     assert not embedded.keep(), "what keeps killed ones alive leaves it down"
     shutil.copytree(embedded.directory, copy := embedded.directory.with_name("copy"))
     with EmbeddedHost(copy) as other:
@@ -304,18 +304,18 @@ def test_a_host_whose_directory_was_removed_is_stopped_too(embedded, driver_with
     assert all(map(is_dead, [server, *pids()]))
     shutil.rmtree(embedded.directory)
     embedded.stop(0.2)
-    assert embedded._ours() == []
+    assert embedded.processes() == []
 
 
 def test_a_ctrl_c_during_a_start_leaves_no_process(embedded, monkeypatch):
     def interrupt(_):
-        assert embedded._ours()
+        assert embedded.processes()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(embedded, "_answers", interrupt)
     with pytest.raises(KeyboardInterrupt):
         embedded.start()
-    assert embedded._ours() == []
+    assert embedded.processes() == []
 
 
 def test_a_ctrl_c_during_a_stop_leaves_no_process(embedded, driver_with_children, monkeypatch):
@@ -330,7 +330,7 @@ def test_a_ctrl_c_during_a_stop_leaves_no_process(embedded, driver_with_children
     with pytest.raises(KeyboardInterrupt):
         embedded.stop()
     assert all(map(is_dead, pids()))
-    assert embedded._ours() == []
+    assert embedded.processes() == []
 
 
 def test_another_object_of_the_same_directory_can_stop_the_host(embedded, driver_with_children):
@@ -339,7 +339,7 @@ def test_another_object_of_the_same_directory_can_stop_the_host(embedded, driver
     until(lambda: len(pids()) == 3)
     EmbeddedHost(embedded.directory).stop(0.2)
     assert all(map(is_dead, pids()))
-    assert embedded._ours() == []
+    assert embedded.processes() == []
 
 
 def test_stopping_a_host_that_never_ran_does_nothing(embedded):
@@ -396,7 +396,7 @@ def test_a_host_that_does_not_answer_in_time_is_stopped(embedded, monkeypatch):
     monkeypatch.setattr(embedded, "_answers", lambda _: False)
     with pytest.raises(DriverHostDown, match=r"no answer in 0\.5 s"):
         embedded.start(0.5)
-    assert embedded._ours() == []
+    assert embedded.processes() == []
 
 
 def test_a_host_that_shuts_down_counts_as_down(embedded, driver_with_children):

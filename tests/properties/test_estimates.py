@@ -12,12 +12,12 @@ import pytest
 
 import tailrace
 from bench.aggregate.games import ERROR, PROMISE, RATE, RISK, SENSORS, run
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from generators.delays import MODELS
 from generators.replay import generate
 from properties.estimate_oracle import Answer, Estimator, Row
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.facts import stamp
 from tailrace.query.declared import declared_query

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from kit.draws.join_queries import CONTENT, query_over
 from kit.draws.streams import cuts, disordered
 from kit.oracles.oracle import Settings, Tuple, batch, stream
@@ -23,7 +24,6 @@ from kit.runs.local_driver import Driver, correct_here
 from kit.runs.warehouse import make_query, tables_of
 from kit.suite.examples import drawn
 from tailrace.answers.by_window import ByWindow
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.query import Query
 from tailrace.storage.results import AnswerTables
 from tailrace.windows.sliding import Sliding

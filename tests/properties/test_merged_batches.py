@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
+from bench.local_engine import LocalEngine
 from kit.runs.pair_runs import JOINS, SIDES, TOY, Batch, logs, pipeline_of, policy_of_k
 from kit.suite.examples import drawn
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition

@@ -10,11 +10,11 @@ import pytest
 
 from bench.aggregate import games
 from bench.aggregate.games import ERROR, PROMISE, RISK, GameCase
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from bench.simulate import WINDOW, RecordedStream
 from tailrace.aggregate.accuracy import relative
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.facts import stamp
 
 TICK = 100

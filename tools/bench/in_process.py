@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from bench.local_engine import MemoryFormat
 from generators.delays import epoch_ms
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.task import SegmentRows, Task, TaskBatch, TaskState
 from tailrace.sources.segments import Segment

@@ -14,12 +14,12 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.answers import identity
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policies import settings_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.facts import stamp

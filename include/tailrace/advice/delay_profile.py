@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tailrace.ground.columns import Ints
 from tailrace.ground.duration import rounded_duration
-
-Ints = NDArray[np.int64]
 
 SHARES = (0.01, 0.05)
 """Shares of records that may come behind the frontier, for which the slack is shown."""

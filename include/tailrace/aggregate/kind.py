@@ -29,11 +29,11 @@ from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING, RETRACTED
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
+from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.errors_by_wait import ErrorsByWait
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
-from tailrace.kind.overflows import OVERFLOWED
 from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks
@@ -223,7 +223,7 @@ class Aggregate(KeyedWindows):
         columns |= self._estimates(columns, None)
         return super()._answers(self._with_expressions(pa.RecordBatch.from_pydict(columns)))
 
-    def counting_overflows(self) -> Self:
+    def counting(self) -> Self:
         """Return the kind with the column `OVERFLOWED` in its answers if one of its aggregates can overflow."""
         return replace(self, counts_overflows=True) if self.summary.may_overflow else self
 

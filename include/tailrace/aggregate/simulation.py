@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.functions.population import Floats, Population
+from tailrace.functions.population import Population
 from tailrace.functions.promise import threshold
 from tailrace.functions.registry import FUNCTIONS
+from tailrace.ground.columns import Floats
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 

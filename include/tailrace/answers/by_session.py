@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.affected_sessions import AffectedSessions
-from tailrace.answers.by_window import ByWindow
+from tailrace.answers.by_window import ByWindow, next_versions
 from tailrace.answers.identity import SESSION, Identity
-from tailrace.answers.revision import Revision
+from tailrace.answers.model import Revision
 from tailrace.answers.versions import of_others
-from tailrace.answers.window_revision import next_versions
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints, pair, unify
 from tailrace.ground.matching import Rows, select

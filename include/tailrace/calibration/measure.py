@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tailrace.calibration.standard_error import LossOverlap, standard_errors
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
@@ -26,8 +26,6 @@ from tailrace.kind.column_errors import column_errors, promised_columns
 from tailrace.kind.protocol import WindowedKind
 from tailrace.windows.windows import Windows
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Horizon = Callable[[Rows], Ints]
 
 

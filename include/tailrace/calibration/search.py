@@ -24,13 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.duration import format_duration
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _PARTS_OF_K = 20  # a part of the interval is at least K divided by this
 _TOLERANCE = 1e-9  # the order of summation may change sums by this much

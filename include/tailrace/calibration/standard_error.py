@@ -18,12 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tailrace.ground.columns import Floats, Ints
 from tailrace.windows.windows import Windows
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _SAMPLE = 100_000
 """The approximate number of delays from which the overlap is computed."""

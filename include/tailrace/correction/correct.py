@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.answers.affected_sessions import AffectedSessions
 from tailrace.answers.changed_answers import count_changed
-from tailrace.answers.model import AffectedAnswers
-from tailrace.answers.revision import Revision
+from tailrace.answers.model import AffectedAnswers, Revision
 from tailrace.answers.versions import of_others, without_retracted
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given

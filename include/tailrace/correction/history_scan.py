@@ -20,8 +20,8 @@ from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
 from tailrace.ground.times import EVENT_US
-from tailrace.kind.failed_pairs import FAILURE, FailedPairs, counting_failures
-from tailrace.kind.overflows import OVERFLOWED, counting_overflows
+from tailrace.kind.capabilities import FAILURE, OVERFLOWED, counting
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 
@@ -69,7 +69,7 @@ class HistoryScan:
 
         Also count overflowed answers, and pairs for which the condition of a join fails.
         """
-        answers = self._evaluate(counting_failures(counting_overflows(windowed(self.pipeline.kind))), affected)
+        answers = self._evaluate(counting(windowed(self.pipeline.kind)), affected)
         if OVERFLOWED in answers.schema.names:
             self.overflowed += pc.sum(answers[OVERFLOWED], min_count=0).as_py()
             answers = answers.drop_columns([OVERFLOWED])

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import group_sums
+from tailrace.ground.columns import Ints, group_sums
 from tailrace.windows.windows import Windows
-
-Ints = NDArray[np.int64]
 
 
 @dataclass

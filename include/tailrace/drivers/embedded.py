@@ -1,4 +1,7 @@
-"""An embedded supervisord on a free loopback port: the driver host of the demo, of tests, and of a laptop."""
+"""Embedded processes, each in its directory, for the demo, for tests and for a laptop.
+
+One of them is a supervisord on a free loopback port: the driver host.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ import os
 import secrets
 import subprocess
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, ClassVar, Self
 from xmlrpc.client import Fault
 
 import psutil
@@ -26,7 +30,6 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
 UMASK = 0o077  # of everything embedded: its files belong to this user alone
-_MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and of all that it starts; holds its directory
 AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # in the environment of all processes of an embedded Airflow; holds its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
@@ -34,7 +37,62 @@ _PORT_ATTEMPTS = 5  # another process may take a free port before supervisord do
 _PORT_IN_USE = "already listening"  # supervisord's message when its port is taken
 
 
-class EmbeddedHost:
+def private(path: str, flags: int) -> int:
+    """Open a file, for use as the opener of `open`; only this user can read and write a file that it creates."""
+    return os.open(path, flags, 0o600)
+
+
+class EmbeddedProcesses(ABC):
+    """Processes in a directory that only this user may read; as a context manager it starts and stops them.
+
+    Attributes
+    ----------
+    mark : str
+        The variable with the directory in the environment of all its processes.
+    """
+
+    mark: ClassVar[str]
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(os.path.realpath(directory))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @abstractmethod
+    def start(self) -> Any:
+        """Start it, and return when it is ready."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End all its processes."""
+
+    def processes(self) -> list[psutil.Process]:
+        """Return its living processes."""
+        return fence.carrying(self.mark, lambda value: value == str(self.directory))
+
+    def launch(
+        self, arguments: Sequence[str], environment: Mapping[str, str], log: Path, mode: str = "ab"
+    ) -> subprocess.Popen[bytes]:
+        """Start Python in its own session, so that Ctrl-C does not reach it; its output goes to the log."""
+        with open(log, mode, opener=private) as output:
+            return subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=self.directory,
+                env={**environment, self.mark: str(self.directory)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                umask=UMASK,
+            )
+
+
+class EmbeddedHost(EmbeddedProcesses):
     """A supervisord, one for each directory. It outlives the process that started it, unless it is stopped.
 
     As a context manager it starts or finds the supervisord, and stops it with all its programs at the end.
@@ -55,8 +113,10 @@ class EmbeddedHost:
         When supervisord can't read the path.
     """
 
+    mark = "TAILRACE_DRIVER_HOST"
+
     def __init__(self, directory: Path, patience_s: float = 10.0, probe_s: float = 1.0) -> None:
-        self.directory = Path(os.path.realpath(directory))
+        super().__init__(directory)
         self._patience_s, self._probe_s = patience_s, probe_s
         if set(str(self.directory)) & set("%[]*?\n"):
             raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
@@ -65,15 +125,6 @@ class EmbeddedHost:
         self._suspended = self.directory / ".suspended"  # in its place after a stop that keeps programs
         self._output = self.directory / "supervisord.out"
         self._child: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     @property
     def access(self) -> Access:
@@ -107,7 +158,7 @@ class EmbeddedHost:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
         with self._lock():
-            if self._ours() and self._answers(self._patience_s):
+            if self.processes() and self._answers(self._patience_s):
                 return self.host
             return self._start(wait_s)
 
@@ -128,12 +179,12 @@ class EmbeddedHost:
         """Return whether the supervisord of this directory has a process, by its pid file and its mark."""
         with suppress(OSError, ValueError, psutil.Error):
             pid = int((self.directory / "supervisord.pid").read_text())
-            return psutil.Process(pid).environ().get(_MARK) == str(self.directory)
+            return psutil.Process(pid).environ().get(self.mark) == str(self.directory)
         return False
 
     def _start(self, wait_s: float) -> SupervisorHost:
         """Start supervisord; the caller holds the lock."""
-        fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
+        fence.kill(self.processes, wait_s)  # leftovers of a killed one, which can't be adopted
         if is_copy := self._is_copy():  # its drivers would end the original's, and its address is the original's
             self._remove_programs()
         write_atomically(self._wanted, str(self.directory), 0o600)
@@ -166,17 +217,17 @@ class EmbeddedHost:
         TimeoutError
             When a process survives.
         """
-        if not (self._ours() or self._file.exists()):
+        if not (self.processes() or self._file.exists()):
             return
         with self._lock():
             if keeps_programs and self._wanted.exists():
                 self._wanted.replace(self._suspended)
             self._wanted.unlink(missing_ok=True)
             try:
-                if self._ours():  # a copy of the directory has the address of the original's supervisord
+                if self.processes():  # a copy of the directory has the address of the original's supervisord
                     self._request_shutdown(wait_s)
             finally:  # also after a second Ctrl-C
-                fence.kill(self._ours, wait_s=30.0)
+                fence.kill(self.processes, wait_s=30.0)
                 if not keeps_programs:
                     self._remove_programs()
         if self._child is not None:
@@ -186,22 +237,12 @@ class EmbeddedHost:
         """Start supervisord and wait until it answers; return False where its port was taken."""
         # With such a mark, a fence, or the end of the Airflow that starts it, would kill it.
         environment = {key: value for key, value in os.environ.items() if key not in (fence.MARK, AIRFLOW_MARK)}
-        command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
-        with open(self._output, "wb", opener=private) as output:
-            self._child = subprocess.Popen(
-                command,
-                cwd=self.directory,
-                env=environment | {_MARK: str(self.directory)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                umask=UMASK,
-            )
+        arguments = ["-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
+        self._child = self.launch(arguments, environment, self._output, "wb")
         try:
             return self._await(self._child, wait_s)
         except BaseException:  # Ctrl-C too: nobody else would end it
-            fence.kill(self._ours, wait_s)
+            fence.kill(self.processes, wait_s)
             raise
 
     def _await(self, child: subprocess.Popen[bytes], wait_s: float) -> bool:
@@ -237,16 +278,8 @@ class EmbeddedHost:
         except (DriverHostDown, Refused, Fault):
             return False
 
-    def _ours(self) -> list[psutil.Process]:
-        return fence.carrying(_MARK, lambda value: value == str(self.directory))
-
     def _lock(self) -> FileLock:
         return FileLock(self.directory / ".lock", timeout=60, mode=0o600)
-
-
-def private(path: str, flags: int) -> int:
-    """Open a file, for use as the opener of `open`; only this user can read and write a file that it creates."""
-    return os.open(path, flags, 0o600)
 
 
 CONFIGURATION = """\

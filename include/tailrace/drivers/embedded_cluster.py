@@ -5,29 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
-
-import psutil
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import UMASK, private
+from tailrace.drivers.embedded import EmbeddedProcesses
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.ground.polling import polls
 from tailrace.spark.cluster_master import SECRET
 
 _HOST = "127.0.0.1"
-_MARK = "TAILRACE_CLUSTER"  # in the environment of its daemons, and so of their executors; its value is the directory
 _START_S, _LOOK_AGAIN_S, _DEATH_S = 180.0, 0.3, 30.0
 _OFFER = ("--cores", "16", "--memory", "16g")  # of a worker; Spark only counts: many small drivers share a laptop
 
 
-class EmbeddedCluster:
-    """A standalone Spark cluster in a directory; as a context manager it starts the cluster, and kills it at the end.
+class EmbeddedCluster(EmbeddedProcesses):
+    """A standalone Spark cluster in a directory. Its executors carry its mark, too.
 
     Parameters
     ----------
@@ -37,8 +31,10 @@ class EmbeddedCluster:
         Number of workers.
     """
 
+    mark = "TAILRACE_CLUSTER"
+
     def __init__(self, directory: Path, workers: int = 2) -> None:
-        self.directory = Path(os.path.realpath(directory))
+        super().__init__(directory)
         self.workers = workers
         self.secret = secrets.token_hex(32)
         self.port, self.ui_port = free_port(), free_port()
@@ -52,15 +48,6 @@ class EmbeddedCluster:
     def environment(self) -> dict[str, str]:
         """The environment variables with the cluster's address and secret, for drivers."""
         return {"TAILRACE_MASTER": self.master, SECRET: self.secret}
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start the master and the workers; return when all workers have registered.
@@ -92,26 +79,16 @@ class EmbeddedCluster:
         """Kill all its processes, including executors; drivers that use it must have ended before."""
         fence.kill(self.processes, _DEATH_S)
 
-    def processes(self) -> list[psutil.Process]:
-        """Return its living daemons and executors."""
-        return fence.carrying(_MARK, lambda value: value == str(self.directory))
-
     def _start(
         self, name: str, role: str, port: int, ui_port: int, *options: str, **variables: str
     ) -> subprocess.Popen[bytes]:
         address = ("--host", _HOST, "--port", str(port), "--ui-port", str(ui_port))
-        with open(self.directory / f"{name}.log", "ab", opener=private) as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "tailrace.drivers.spark_daemon", role, *address, *options],
-                env={key: value for key, value in os.environ.items() if key != fence.MARK}
-                | {SECRET: self.secret, **variables, _MARK: str(self.directory)},
-                cwd=self.directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # so that Ctrl-C does not reach it
-                umask=UMASK,
-            )
+        environment = {key: value for key, value in os.environ.items() if key != fence.MARK}
+        return self.launch(
+            ["-m", "tailrace.drivers.spark_daemon", role, *address, *options],
+            environment | {SECRET: self.secret, **variables},
+            self.directory / f"{name}.log",
+        )
 
     def _await(self, name: str, process: subprocess.Popen[bytes], workers: int) -> None:
         for _ in polls(_START_S, _LOOK_AGAIN_S):

@@ -18,9 +18,10 @@ from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.repeats import Repeats
-from tailrace.engine.row_buffer import Cut, Ints
+from tailrace.engine.row_buffer import Cut
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
+from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import sample_schema, tick_contents

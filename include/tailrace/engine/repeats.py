@@ -13,17 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import unify
+from tailrace.ground.columns import Ints, unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
-
-Ints = NDArray[np.int64]
 
 _IDS_PER_TUPLE = 4  # the most integers for each tuple that are counted one by one
 

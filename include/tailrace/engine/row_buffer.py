@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from tailrace.ground.columns import single_batch
-
-Ints = NDArray[np.int64]
+from tailrace.ground.columns import Ints, single_batch
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tailrace.disorder import ticks as ticking
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.engine.row_buffer import Cut, raise_ticks, renumber, split_at
-from tailrace.ground.columns import single_batch
+from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 
-Ints = NDArray[np.int64]
 Newest = tuple[int, int]
 """A tick, and its end in ms."""
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tailrace.ground.columns import Floats
 
 _NOISE = 1e-12  # a smaller cv² may come from the rounding of sums alone
 

@@ -131,10 +131,31 @@ class TaskOwned(Protocol):
         """Return the kind whose steps give only the answers that belong to one task, in a batch."""
 
 
+OVERFLOWED, FAILURE = "=overflowed", "=where_failed"
+"""The columns that `Counting` kinds add to answers; no column of a query can have these names.
+
+`OVERFLOWED` is the number of values of the row that exceed their type: null, or infinite as doubles. `FAILURE` is the
+reason why the condition of a join fails for the pair, which is no answer; null for answers.
+"""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A kind some of whose answers may exceed their type, or whose condition over pairs may fail."""
+
+    def counting(self) -> WindowedKind:
+        """Return the kind that adds `OVERFLOWED` or `FAILURE` to its answers; itself where neither can happen."""
+
+
 def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
     """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
     own: Callable[[TaskSlot], WindowedKind] | None = getattr(kind, TaskOwned.for_task.__name__, None)
     return kind if own is None else own(task_slot)  # without `isinstance`, which costs 0.1 ms, once a task
+
+
+def counting(kind: WindowedKind) -> WindowedKind:
+    """Return the kind that counts overflows and failures in its answers, if it can have any."""
+    return kind.counting() if isinstance(kind, Counting) else kind
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:

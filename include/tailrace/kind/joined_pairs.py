@@ -16,8 +16,8 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.ground.errors import Problem
 from tailrace.ground.times import EVENT_US
+from tailrace.kind.capabilities import FAILURE
 from tailrace.kind.column_use import ColumnUse
-from tailrace.kind.failed_pairs import FAILURE
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.pair_quality import PairQuality
@@ -182,8 +182,8 @@ class JoinedPairs(PairQuality):
         kept[at_bound[is_beyond]] = False
         return matches.only(kept, {}) if is_beyond.any() else matches
 
-    def counting_failures(self) -> Self:
-        """Return the kind whose `evaluate` keeps failed pairs, see `failed_pairs.CountsFailures`."""
+    def counting(self) -> Self:
+        """Return the kind whose `evaluate` keeps failed pairs, see `capabilities.Counting`."""
         return self if self.condition is None else replace(self, keeps_failed=True)
 
     def start(self) -> Any:

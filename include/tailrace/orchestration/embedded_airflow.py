@@ -11,14 +11,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 import psutil
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import AIRFLOW_MARK, UMASK, private
+from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedProcesses
 from tailrace.drivers.ports import free_port
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
@@ -54,8 +53,8 @@ _SETTINGS = {
 }
 
 
-class EmbeddedAirflow:
-    """An Airflow in a directory, with all its processes; only this user may read its files.
+class EmbeddedAirflow(EmbeddedProcesses):
+    """An Airflow in a directory, with all its processes.
 
     Parameters
     ----------
@@ -75,6 +74,8 @@ class EmbeddedAirflow:
         The port of loopback on which its API server listens; by default a free one.
     """
 
+    mark = AIRFLOW_MARK
+
     def __init__(
         self,
         directory: Path,
@@ -86,7 +87,7 @@ class EmbeddedAirflow:
         echo_s: float = 15.0,
         port: int | None = None,
     ) -> None:
-        self.directory = Path(os.path.realpath(directory))
+        super().__init__(directory)
         self._start_s, self._echo = start_s, echo
         self._look_again_s, self._tell_s = look_again_s, echo_s
         port = port or free_port()
@@ -122,15 +123,6 @@ class EmbeddedAirflow:
         """The file that names each component that ended and was started again, a line each."""
         return self.directory / EVENTS
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def start(self) -> Api:
         """Start Airflow, or restart it on the same database; return a client once every component is healthy.
 
@@ -143,17 +135,8 @@ class EmbeddedAirflow:
         write_atomically(self.password_file, json.dumps({USER: self.password}), 0o600)
         self.events.unlink(missing_ok=True)
         try:
-            with open(self.log, "ab", opener=private) as output:
-                self._child = subprocess.Popen(
-                    [sys.executable, "-m", "tailrace.orchestration.airflow_parts"],
-                    env=self._base_environment | self.environment,
-                    cwd=self.directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,  # so that Ctrl-C does not reach it
-                    umask=UMASK,
-                )
+            environment = self._base_environment | self.environment
+            self._child = self.launch(["-m", "tailrace.orchestration.airflow_parts"], environment, self.log)
             write_atomically(self._pid_file, str(self._child.pid), 0o600)
             return self._await(self._child, self.log)
         except BaseException:  # Ctrl-C included: nobody else would end it
@@ -212,8 +195,7 @@ class EmbeddedAirflow:
         The session, in this directory, is needed because some processes overwrite their environment.
         """
         session = int(self._pid_file.read_text()) if self._pid_file.exists() else None
-        with_mark = fence.carrying(AIRFLOW_MARK, lambda value: value == str(self.directory))
-        return list({*with_mark, *(fence.of_session(session, self.directory) if session else ())})
+        return list({*super().processes(), *(fence.of_session(session, self.directory) if session else ())})
 
     def stop(self, wait_s: float = 20.0) -> None:
         """End it like Ctrl-C, and by SIGKILL after `wait_s` seconds; no process is left."""

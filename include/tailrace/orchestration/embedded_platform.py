@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import tailrace
@@ -91,10 +90,8 @@ class EmbeddedPlatform:
             self._running = starting.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._running.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
 
     def drivers(self) -> list[str]:
         """Return the names of the queries that have a driver on the driver host."""

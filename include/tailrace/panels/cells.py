@@ -1,10 +1,10 @@
-"""Values of answers and tuples as the cells of a table on a page: plain, exact, and cut where they are long."""
+"""Values as a page gets them, in the cells of a table and in JSON: plain, exact, and cut where they are long."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -64,6 +64,30 @@ def cut(text: str, length: int | None = None) -> str:
     return text if length <= LONGEST else f"{text[:LONGEST]}… ({length:,} characters in all)"
 
 
+def plain(value: Any) -> Any:
+    """Return a value as plain JSON: text, numbers, booleans and null, lists and mappings of these.
+
+    Integers beyond 2^53, which JavaScript would round, become text; NaN and infinity, which JSON lacks, become null.
+    Other values, such as decimals and dates, become text, and long texts are cut.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return cut(str(value))
+
+
+def text_of(value: Any) -> str | None:
+    """Return a key or an id as text, cut; null stays null."""
+    return None if value is None else cut(str(value))
+
+
 def texts_of(column: pa.ChunkedArray) -> list[str | None]:
     """Return texts, cut before they reach Python, as a text may have megabytes."""
     starts = pc.utf8_slice_codeunits(column, 0, LONGEST).to_pylist()
@@ -80,7 +104,7 @@ def _cells(name: str, column: pa.ChunkedArray) -> tuple[ColumnType, list[Any]]:
     if pa.types.is_integer(dtype) and name not in _NAMES and all(abs(value or 0) <= EXACT for value in values):
         return "number", values
     if pa.types.is_floating(dtype):
-        return "number", [None if value is None or not math.isfinite(value) else value for value in values]
+        return "number", [plain(value) for value in values]
     if _is_text(dtype):
         return "text", texts_of(column)
     return "text", [None if value is None else cut(_text(value)) for value in values]

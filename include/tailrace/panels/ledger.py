@@ -14,9 +14,9 @@ from tailrace.correction.uncorrected import count_late
 from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
+from tailrace.panels.cells import plain
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.pieces import Pieces
-from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import TABLE, TASKS
+from tailrace.panels.cells import plain
 from tailrace.panels.explanation import explanation
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.pieces import Pieces
-from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.stamped_facts import StampedFact, newest_facts
 from tailrace.query.loading import parse

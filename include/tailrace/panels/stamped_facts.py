@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.panels.cells import plain
 from tailrace.panels.panel import Shown
-from tailrace.panels.plain_values import plain
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 from tailrace.tables.stream import FACTS, SEGMENTS

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tailrace.expressions.projection import WHERE, Projection
+from tailrace.ground.columns import Ints
 from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import FileCheck, RowCheck
@@ -18,7 +18,6 @@ from tailrace.kind.inputs import FileCheck, RowCheck
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
 
-Ints = NDArray[np.int64]
 
 LOOKUP_KEY = "key of a lookup, "
 """The beginning of the parts that are the keys of lookups; the column's name follows."""

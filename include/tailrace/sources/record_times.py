@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.sources.iso_times import instants
 from tailrace.sources.local_times import localised
 from tailrace.sources.time_zones import has_zone
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
-
-Ints = NDArray[np.int64]
 
 _MOST_MS = np.iinfo(np.int64).max // 1000 - 1
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from bench.local_engine import LocalEngine, MemoryFormat
 from kit.draws.aggregates import kind_of
 from kit.oracles import rankings
 from tailrace.disorder.clock import StreamClock
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.expressions.projection import Projection

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from bench.local_engine import LocalEngine
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.warehouse import make_query, write_files
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.times import TIME, with_times

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bench.local_engine import MemoryFormat
 from kit.fakes.toy_join import ToyJoin
 from kit.oracles.pair_oracle import Item, Join, Read, first_arrivals, joined, placed
 from kit.runs.harness import NAMES
@@ -18,7 +19,6 @@ from tailrace.correction.correct import revise
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from bench.local_engine import LocalEngine, MemoryFormat
 from kit.fakes.toy_join import ToyJoin
 from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, Wake
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.disorder.policies import policy_of
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.declared import declared_query
 
 SIDES = ("left", "right")

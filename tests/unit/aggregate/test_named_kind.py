@@ -16,8 +16,8 @@ from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.kind.overflows import OVERFLOWED
 from tailrace.sql.translate import translate
 from tailrace.sql.write import write
 from tailrace.windows.sliding import Sliding
@@ -131,12 +131,12 @@ def test_a_sum_that_leaves_its_type_is_null_and_counted() -> None:
 
 def test_a_kind_that_counts_overflows_has_a_further_column_and_goes_to_every_worker() -> None:
     kind = kind_of({"total": {"function": "sum", "column": "whole"}, "real": {"function": "sum", "column": "real"}})
-    counting = kind.counting_overflows()
+    counting = kind.counting()
     assert pickle.loads(pickle.dumps(counting)) == counting != kind
     (found,) = counting.evaluate(tuples([{"whole": 2**63 - 1}, {"whole": 1}])).to_pylist()
     assert (found["total"], found[OVERFLOWED]) == (None, 1), "a double without values is null, and no overflow"
     counts = kind_of({"number": {"function": "count", "column": "real"}})
-    assert counts.counting_overflows() is counts
+    assert counts.counting() is counts
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
@@ -152,7 +152,7 @@ def test_a_kind_that_counts_overflows_has_a_further_column_and_goes_to_every_wor
 )
 def test_a_sum_of_doubles_that_overflows_on_the_way_is_counted(reals, overflowed):
     each: Each = {name: {"function": name, "column": "real"} for name in ("sum", "avg", "max", "count")}
-    (found,) = kind_of(each).counting_overflows().evaluate(tuples([{"real": real} for real in reals])).to_pylist()
+    (found,) = kind_of(each).counting().evaluate(tuples([{"real": real} for real in reals])).to_pylist()
     assert found[OVERFLOWED] == overflowed
 
 
@@ -203,7 +203,7 @@ def test_distinct_values_are_summed_exactly_and_once() -> None:
     kind = kind_of(each)
     assert answer(kind, rows) == {"whole": 2**63 - 2, "money": 3 * cent, "real": 0.1}
     assert answer(kind, [{}]) == dict.fromkeys(each)
-    (found,) = kind.counting_overflows().evaluate(tuples([*rows, {"whole": 5}])).to_pylist()
+    (found,) = kind.counting().evaluate(tuples([*rows, {"whole": 5}])).to_pylist()
     assert (found["whole"], found[OVERFLOWED]) == (None, 1), "a sum that leaves its type is null, and counted"
     mean = kind_of({"it": {"function": "avg_distinct", "column": "money"}})
     assert answer(mean, rows) == {"it": 0.015}
@@ -226,7 +226,7 @@ def test_a_list_beyond_its_limit_is_null_and_counted_and_never_cut() -> None:
     rows = [{"money": two}, {}, {"money": one}]
     assert answer(kind, rows) == {"collect_list": [two, one], "collect_set": [one, two]}
     assert answer(kind, [{}]) == {"collect_list": [], "collect_set": []}
-    (found,) = kind.counting_overflows().evaluate(tuples([*rows, {"money": two}])).to_pylist()
+    (found,) = kind.counting().evaluate(tuples([*rows, {"money": two}])).to_pylist()
     assert (found["collect_list"], found["collect_set"], found[OVERFLOWED]) == (None, [one, two], 1)
 
 

@@ -16,8 +16,8 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.ground.errors import Refused, Unfit
+from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.kind.overflows import OVERFLOWED
 from tailrace.query.declared import declared_query
 from tailrace.storage.results import read_answers
 from tailrace.stream import local_stream

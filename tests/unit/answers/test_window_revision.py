@@ -11,10 +11,9 @@ import pytest
 from kit.draws.aggregates import kind_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.answers.affected_windows import MissedWindows
-from tailrace.answers.by_window import ByWindow
+from tailrace.answers.by_window import ByWindow, next_answers, next_versions
 from tailrace.answers.identity import WINDOW
-from tailrace.answers.revision import Revision
-from tailrace.answers.window_revision import next_answers, next_versions
+from tailrace.answers.model import Revision
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.windows.sliding import Sliding
 

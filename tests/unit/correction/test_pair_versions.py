@@ -8,13 +8,13 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from bench.local_engine import LocalEngine
 from kit.fakes.toy_join import ToyJoin
 from kit.oracles.pair_oracle import Item, Join
 from kit.runs.harness import policy_of_oracle
 from kit.runs.memory_pair_tables import MemoryPairTables
-from tailrace.answers.pair_revision import _is_known
+from tailrace.answers.by_pair import _is_known
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.sortable import to_sortable_text
 
 JOIN = Join(reach=10, tick=10)

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.disorder.quantile.policy import Quantile
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.facts import Facts
 from tailrace.query.declared import declared_query
 from tailrace.sources.segments import Segment

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from kit.oracles.oracle import Settings
 from kit.runs.json_stream import write_json
 from kit.runs.local_driver import Driver, correct_here
 from kit.runs.warehouse import make_query, rows_of
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.errors import Refused
 from tailrace.query.query import Query

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
 
+from bench.local_engine import MemoryFormat, pipeline_in_memory
 from kit.suite.examples import drawn
-from tailrace.engine.local_engine import MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.times import split_times
 from tailrace.query.declared import declared_query

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.local_engine import LocalEngine
 from kit.draws.aggregates import kind_of
 from kit.oracles.oracle import Passed, Settings, Tuple, stream
 from kit.oracles.oracle_assertions import assert_streamed
@@ -14,7 +15,6 @@ from kit.runs.harness import policy_of_oracle, run
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.query_clock import ClockBatch, QueryClock
 from tailrace.engine.task import Task

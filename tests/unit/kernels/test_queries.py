@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bench.local_engine import LocalEngine
 from kit.draws.kernel_forms import compiled_form, numpy_form
 from kit.draws.kind_samples import query_of
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED, next_facts
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.stream_reader import columns_of

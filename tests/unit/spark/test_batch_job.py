@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.local_engine import MemoryFormat
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.harness import make_pipeline, policy_of_oracle, raw_table
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
-from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.messages import Inbox, messages_of, unpacked_tables
 from tailrace.engine.next_facts import DECLARED

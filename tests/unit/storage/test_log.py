@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bench.local_engine import MemoryFormat
 from kit.draws.aggregates import kind_of
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.harness import make_pipeline
 from kit.runs.memory_tables import MemoryTables
 from kit.runs.warehouse import EPOCH
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text

@@ -18,11 +18,11 @@ import pyarrow as pa
 from bench.emd.queues import Queues, Work
 from bench.emd.simulated import SimulatedRun
 from bench.in_process import TimedTask, batches_of
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.methods import LOADS, EmdDdsj
 from tailrace.emd_join.search import HistogramSearch
 from tailrace.engine.feedback import Feedback
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.columns import Floats
 from tailrace.ground.facts import Facts
 from tailrace.operators.chunk import Chunk

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from bench.emd.films import LEVELS, UNIT, as_streams, join_query
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from bench.progress import Echo, Row
 from generators.frame_histograms import darken
 from generators.generated_shots import shots
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
 

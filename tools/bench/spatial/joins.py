@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from bench.in_process import TimedTask, batches_of
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from bench.progress import Echo, Row
 from bench.rounds import Passes, interleaved, median_ratio, medians
 from bench.spatial.balance import SHARES, Balance
 from bench.spatial.same_twice import same_twice, with_again
 from bench.spatial.streams import empty_streams, meeting_query
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.query import Query
 
 JOINS, METHODS = ("interval", "window"), ("indexed", "native")

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from bench.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from bench.progress import Echo, Row
 from bench.topk.paper_query import query
 from generators.replay import START_MS
 from tailrace.disorder.clock import Frontier
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import METHODS
 from tailrace.topk.partials import combine

@@ -9,11 +9,11 @@ import pyarrow as pa
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection
 from tailrace.ground.answer_columns import VALUE
+from tailrace.panels.cells import plain
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.panel import Shown
 from tailrace.panels.pieces import Pieces
-from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.query.windowed import AggregateQuery
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.panels.cells import plain
 from tailrace.panels.panel import Shown
 from tailrace.panels.pieces import Pieces
-from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.proposals import Proposals
 

@@ -13,11 +13,11 @@ from tailrace.answers.versions import streamed_versions
 from tailrace.ground.duration import ms
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.panels.cells import plain, text_of
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.panel import Shown
 from tailrace.panels.pieces import Pieces
-from tailrace.panels.plain_values import plain, text_of
 from tailrace.panels.query_view import QueryView
 from tailrace.query.windowed import TopKQuery
 from tailrace.storage.answer_range import AnswerRange

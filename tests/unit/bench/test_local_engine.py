@@ -7,10 +7,10 @@ import itertools
 import pyarrow as pa
 import pytest
 
+from bench.local_engine import LocalEngine, MemoryFormat
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.harness import make_pipeline, policy_of_oracle, raw_table
 from tailrace.engine.chunk_stores import MemoryChunks
-from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 
 TUPLES = [Tuple(5 * i, 5 * i, f"t{i}", "a", 1.0) for i in range(8)]
 POLICY = policy_of_oracle("none")
