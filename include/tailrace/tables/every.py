@@ -42,8 +42,8 @@ def as_timestamps(rows: pa.Table, times: Collection[str] = ANSWER_TIMES) -> pa.T
     """Convert the named columns of rows from integer milliseconds to timestamps in ms."""
     for index, field in enumerate(rows.schema):
         if field.name in times and pa.types.is_integer(field.type):
-            times = rows.column(index).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
-            rows = rows.set_column(index, field.name, times)
+            timestamps = rows.column(index).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
+            rows = rows.set_column(index, field.name, timestamps)
     return rows
 
 
