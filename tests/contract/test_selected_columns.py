@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kit.runs.local_driver import Driver
-from tailrace.calibration.calibration_input import LoggedHistory
+from tailrace.calibration.calibrate import LoggedHistory
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.times import TIME

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
@@ -18,16 +20,16 @@ from tailrace.aggregate.errors_by_wait import errors_by_wait
 from tailrace.aggregate.estimated_windows import with_coverage, with_open_corrections
 from tailrace.aggregate.estimates import COVERAGE, estimate, interval_types, raw_name, whole
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.sample import sample
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
+from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.expressions.projection import WHERE, NamedError, Projection
 from tailrace.functions.chosen import ORDERED_BY, Chosen
 from tailrace.functions.kept import KeptInOrder
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.answer_columns import HAVING, RETRACTED
-from tailrace.ground.columns import Ints, single_batch
+from tailrace.ground.columns import Ints, group, pair, single_batch, unify
 from tailrace.ground.errors import Problem
 from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.errors_by_wait import ErrorsByWait
@@ -38,6 +40,8 @@ from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks
 from tailrace.operators.window import PaneState
+from tailrace.partition.by_key import hash_of
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,3 +281,48 @@ class CountedOverflows(AmendedAggregates):
     def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
         answers = super().finish(windows)
         return answers | {OVERFLOWED: pa.array(self.overflows(windows, answers))}
+
+
+# It holds the keys with the smallest hashes that occurred in each stretch of event time up to each tick. The keys with
+# the smallest hashes of the whole stream up to a tick are therefore in the samples of the segments, however the log is
+# cut.
+
+
+def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Mark the tuples whose key is in the sample at their tick; shape (n,) for n tuples."""
+    keys, (key,) = unify([tuples.column("key")])
+    if len(keys) <= GROUPS:
+        return np.ones(len(tuples), bool)
+    tick = np.asarray(tuples.column("tick"))
+    code, split = pair(stretch_of(windows, np.asarray(tuples.column("event_time"))), key)
+    distinct, (first,) = group(code, (tick, "min"))
+    stretch, key = split(distinct)
+    groups, index = KeySketch.from_rows(stretch, hash_of(keys)[key], first)
+    return tick < groups.until[index][np.searchsorted(distinct, code)]
+
+
+def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
+
+    Parameters
+    ----------
+    aggregates : Aggregates
+        The aggregates that promised answers need.
+    schema : Schema
+        `ErrorModel.sample`, with the columns of all aggregates; unneeded columns are 0 or null.
+    tuples : RecordBatch
+        The tuples, as for `combine`.
+    """
+    if not len(tuples):
+        return pa.RecordBatch.from_pylist([], schema)
+    partials = combine(windows, aggregates, tuples.filter(pa.array(_in_sample(windows, tuples))))
+    hashes = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
+    columns = {name: partials.column(name) for name in partials.schema.names} | {"group": pa.array(hashes)}
+    needed = [columns[field.name] if field.name in columns else _nothing(field.type, len(hashes)) for field in schema]
+    return pa.RecordBatch.from_arrays(needed, schema=schema)
+
+
+def _nothing(dtype: pa.DataType, count: int) -> pa.Array:
+    """Return a column without values; numbers are 0, as nulls would turn the column into doubles."""
+    is_number = pa.types.is_int64(dtype) or pa.types.is_float64(dtype)
+    return pa.array(np.zeros(count), dtype) if is_number else pa.nulls(count, dtype)

@@ -12,22 +12,27 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import ShortestWait
 from tailrace.calibration.acceptance import proposal_of, require_proposable
-from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.direct import DirectCalibration, Estimated
-from tailrace.calibration.measure import Accuracies
+from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_pairs import RecentPairs
-from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
+from tailrace.calibration.recent_windows import Measurement, NotReady, RecentTuples, RecentWindows
 from tailrace.calibration.recent_winners import RecentWinners
 from tailrace.calibration.report import Basis, CalibrationReport, Determination, MeasuredDuration
 from tailrace.calibration.search import Bracket, SlackSearch
+from tailrace.correction import deduplication
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.errors import Problem
+from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.errors import Problem, refuse
+from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.ground.times import EVENT_US
 from tailrace.kind.capabilities import ComposedOfTuples
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.calibration_section import CostSection
@@ -36,11 +41,70 @@ from tailrace.query.query import Query
 from tailrace.query.sessions import require_lengths
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
-from tailrace.storage.log import Log
+from tailrace.storage.log import ORDER, Log
 from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
+
+MOST_ROWS = 5_000_000
+"""The default limit of rows, which as plain rows easily fit into this process."""
+
+
+@dataclass(frozen=True)
+class LoggedHistory:
+    """The history in a log with at least one segment.
+
+    Attributes
+    ----------
+    most_rows : int
+        The limit of rows; a calibration that needs more is refused.
+    """
+
+    reader: StreamReader
+    log: Log
+    most_rows: int = MOST_ROWS
+
+    def span(self) -> tuple[int, int]:
+        """Return the earliest and the newest event time, in ms."""
+        segments = self.log.segments
+        return pc.min(segments["min_event"]).as_py(), pc.max(segments["max_event"]).as_py()
+
+    def is_readable(self, low: int) -> bool:
+        """Whether the tuples from an event time on (ms) lie within at most `most_rows` rows."""
+        return _rows(self._log_since(low)) <= self.most_rows
+
+    def since(self, low: int) -> RecentTuples:
+        """Read the tuples from an event time on, in ms, without repeats.
+
+        Raises
+        ------
+        Refused
+            When they lie within more than `most_rows` rows.
+        """
+        log = self._log_since(low)
+        pieces, reader, rows = log.pieces(), log.reader(), _rows(log)
+        if rows > self.most_rows:
+            fault = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
+            raise refuse("calibration", fault, "fewer windows, by a smaller `queries` beside disorder.policy")
+        columns = list(dict.fromkeys(["event_time", EVENT_US, "key", *self.reader.value_types, *ORDER]))
+        arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
+        tick, event, arrival = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time", "arrival_time"))
+        recent = event >= low
+        counted = self.reader.columns.counted_events(event, arrival)
+        course, tuples = EventTimeCourse.from_tuples(tick[recent], counted[recent]), arrivals.filter(pa.array(recent))
+        in_course = tick >= course.tick[0] if recent.any() else recent
+        counts = deduplication.counted(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
+        delays = course.delays(tick[in_course], event[in_course])
+        return RecentTuples(low, tuples.filter(pa.array(counts)), course, delays)
+
+    def _log_since(self, low: int) -> Log:
+        return self.log.of_events((np.array([low]), np.array([AFTER_ALL])))
+
+
+def _rows(log: Log) -> int:
+    return sum(piece.rows for piece in log.pieces())
+
 
 _MAX_ROUNDS = 60  # of a survey; the search ends in fewer
 

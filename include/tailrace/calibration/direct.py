@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Generic, TypeVar
 
-from tailrace.calibration.cost import WaitCosts
+import numpy as np
+
 from tailrace.calibration.recent_windows import not_ready
-from tailrace.calibration.two_scales.choice import Priced, unpriced
+from tailrace.calibration.two_scales.choice import Choice, Priced, unpriced
 from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.columns import Ints
+from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.protocol import WindowedKind
 from tailrace.query.calibration_section import CostSection
 
@@ -165,3 +167,49 @@ class DirectCalibration(ABC, Generic[S]):
 def _is_final(estimate: Estimate) -> bool:
     """Test whether older windows can't help: the interval is narrow, or the delays changed after them."""
     return estimate.is_narrow or estimate.since is not None
+
+
+@dataclass(frozen=True, eq=False)
+class WaitCosts:
+    """The cost a window of each wait.
+
+    A longer wait delays every window, and makes fewer tuples late: it pays while the tuples that it saves cost more
+    than the time (the newsvendor problem [1]_).
+
+    Attributes
+    ----------
+    prices : CostSection
+    need : ndarray, shape (n,)
+        The shortest wait with which each tuple of the windows is in time for all its windows, in ms.
+    windows : int
+        The number of windows over which the tuples are spread.
+
+    References
+    ----------
+    .. [1] Arrow, Harris, Marschak. Optimal inventory policy. Econometrica 19(3), 1951.
+    """
+
+    prices: CostSection
+    need: Ints
+    windows: int
+
+    def cost(self, waits: Ints) -> Floats:
+        """Return the cost a window with each wait (ms), shape (d,)."""
+        late = len(self._late) - np.searchsorted(self._late, waits, side="right")
+        return np.asarray(self.prices.waiting * waits / 1000 + self.prices.correcting * late / self.windows)
+
+    def cheapest(self, least_ms: int) -> int:
+        """Return the cheapest wait of at least `least_ms`, the shortest one if several cost the same."""
+        waits = np.unique(np.append(self._late[self._late > least_ms], least_ms))
+        return int(waits[int(np.argmin(self.cost(waits)))])
+
+    def priced(self, choice: Choice) -> Choice:
+        """Return a choice with the cheapest K that keeps the promise."""
+        k_ms = self.cheapest(choice.k_ms)
+        upper_ms = max(choice.upper_ms, k_ms)
+        return choice._replace(k_ms=k_ms, upper_ms=upper_ms, promise_ms=choice.k_ms, cost=self.cost)
+
+    @cached_property
+    def _late(self) -> Ints:
+        """The waits that tuples need, ascending, without those that need none."""
+        return np.sort(self.need[self.need > 0])

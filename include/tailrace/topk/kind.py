@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tailrace.answers.identity import Identity
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import single_batch
+from tailrace.ground.matching import first_indices, number_rows
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
-from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, RankingMethod
 from tailrace.topk.partials import combine
@@ -107,3 +109,24 @@ class TopK(KeyedWindows):
         if name == "score":
             return self.summary.scores.restore(rows.column(name))
         return super()._value(rows, name, dtype)
+
+
+def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+    """Return the share of the correct top-k that the approximate answer lacks, for every window with an exact answer.
+
+    Returns
+    -------
+    RecordBatch
+        The identity, and `error` in [0, 1]: 1 where the approximate answer is missing. An id that occurs repeatedly in
+        a ranking counts once.
+    """
+    member, near_member = number_rows([exact, approximate], (*identity.determining, "id"))
+    is_found = np.zeros(1 + max(member.max(initial=-1), near_member.max(initial=-1)), bool)
+    is_found[near_member] = True
+    (answer,) = identity.number(exact)
+    once = first_indices(member)
+    hits, size = np.bincount(answer[once], is_found[member[once]]), np.bincount(answer[once])
+    first = first_indices(answer)
+    error = 1 - hits[answer[first]] / size[answer[first]]
+    rows = exact.select(identity.columns).take(pa.array(first))
+    return single_batch(rows.append_column("error", pa.array(error)))

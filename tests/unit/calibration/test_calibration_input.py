@@ -13,7 +13,7 @@ from kit.runs.memory_tables import MemoryTables
 from kit.runs.warehouse import EPOCH, even, make_stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration import recent_windows as module
-from tailrace.calibration.calibration_input import LoggedHistory
+from tailrace.calibration.calibrate import LoggedHistory
 from tailrace.calibration.recent_windows import NotReady, RecentWindows
 from tailrace.ground.errors import Refused
 from tailrace.storage.log import Log, Reader

@@ -17,7 +17,7 @@ from kit.oracles.oracle import Settings, windows_of
 from kit.runs.local_driver import Driver
 from kit.runs.warehouse import even, make_stream, write_files
 from kit.suite.examples import drawn
-from tailrace.calibration.cost import WaitCosts
+from tailrace.calibration.direct import WaitCosts
 from tailrace.cli.commands import main
 from tailrace.ground.errors import Refused
 from tailrace.query.calibration_section import CostSection

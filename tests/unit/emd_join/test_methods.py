@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
 from tailrace.emd_join.columns import with_derived
-from tailrace.emd_join.hough_cells import POINT, cells_of, codes_of
-from tailrace.emd_join.methods import LOADS, EmdDdsj, Head, Plan, ShuffleMethod
+from tailrace.emd_join.methods import LOADS, POINT, EmdDdsj, Head, Plan, ShuffleMethod, cells_of, codes_of
 from tailrace.ground.facts import stamp
 
 WIDTH = 0.5

@@ -9,8 +9,8 @@ import pytest
 
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.head_search import HeadSearch
-from tailrace.emd_join.hough_cells import ByHoughCell
 from tailrace.emd_join.line_search import LineSearch
+from tailrace.emd_join.methods import ByHoughCell
 from tailrace.emd_join.planning import plan_of
 from tailrace.ground.errors import Refused
 from tailrace.panels.explanation import explanation

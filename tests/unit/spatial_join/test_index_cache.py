@@ -10,9 +10,9 @@ import shapely
 from tailrace.operators.chunk import Chunk
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Geometries, Points, Shaped
-from tailrace.spatial_join.index_cache import IndexCache
 from tailrace.spatial_join.metrics import Planar
 from tailrace.spatial_join.pair_search import LocalIndex
+from tailrace.spatial_join.stream_join import IndexCache
 
 NEAR = Condition("dwithin", 1.0, Planar())
 OF_TEN = LocalIndex.from_geometries(Points(np.zeros(10), np.zeros(10)), NEAR).nbytes

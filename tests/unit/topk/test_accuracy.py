@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.answers.identity import WINDOW
-from tailrace.topk.accuracy import errors
+from tailrace.topk.kind import errors
 
 SCHEMA = pa.schema(
     [("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64()), ("id", pa.string())]

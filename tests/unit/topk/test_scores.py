@@ -26,8 +26,7 @@ from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from tailrace.topk.best import contenders
-from tailrace.topk.scores import Scores
+from tailrace.topk.best import Scores, contenders
 from tailrace.windows.sliding import Sliding
 
 SETTINGS = Settings(700, 300, 100, "median", ("k_slack", 200))
