@@ -37,6 +37,7 @@ from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks
+from tailrace.operators.sessions import SessionState
 from tailrace.operators.window import PaneState
 
 
@@ -70,6 +71,9 @@ class Aggregate(KeyedWindows):
 
     _of_windows: ClassVar[tuple[str, ...]] = ("key", "time", "tuples")
     """The columns of closed windows that its answers take over."""
+
+    _state: ClassVar[type[PaneState | SessionState]] = PaneState
+    """The class of its states."""
 
     @cached_property
     def summary(self) -> AmendedAggregates:
@@ -187,10 +191,10 @@ class Aggregate(KeyedWindows):
         return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
     def start(self) -> Any:
-        return PaneState.empty(self.key_type, self.summary.types)
+        return self._state.empty(self.key_type, self.summary.types)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        return PaneState.from_arrow(batches, self.summary.types)
+        return self._state.from_arrow(batches, self.summary.types)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and answer the windows that closed."""
