@@ -39,6 +39,7 @@ from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks
+from tailrace.operators.sessions import SessionState
 from tailrace.operators.window import PaneState
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.windows import Windows
@@ -74,6 +75,9 @@ class Aggregate(KeyedWindows):
 
     _of_windows: ClassVar[tuple[str, ...]] = ("key", "time", "tuples")
     """The columns of closed windows that its answers take over."""
+
+    _state: ClassVar[type[PaneState | SessionState]] = PaneState
+    """The class of its states."""
 
     @cached_property
     def summary(self) -> AmendedAggregates:
@@ -191,10 +195,10 @@ class Aggregate(KeyedWindows):
         return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
     def start(self) -> Any:
-        return PaneState.empty(self.key_type, self.summary.types)
+        return self._state.empty(self.key_type, self.summary.types)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        return PaneState.from_arrow(batches, self.summary.types)
+        return self._state.from_arrow(batches, self.summary.types)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and answer the windows that closed."""

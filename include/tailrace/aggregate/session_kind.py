@@ -13,7 +13,6 @@ from tailrace.answers.by_session import BySession
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.step import Step
 from tailrace.operators import sessions
-from tailrace.operators.chunk import Chunks
 from tailrace.operators.sessions import SessionState
 from tailrace.windows.panes import KeyedRows
 from tailrace.windows.sessions import START, Sessions, evaluate_sessions
@@ -30,6 +29,7 @@ class SessionAggregate(Aggregate):
     """
 
     _of_windows = (*Aggregate._of_windows, START)
+    _state = SessionState
 
     @property
     def sessions(self) -> Sessions:
@@ -44,12 +44,6 @@ class SessionAggregate(Aggregate):
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Combine rows into partials by key, event time and tick: a session may begin and end at any ms."""
         return combine(_EACH_MS, self.summary, rows)
-
-    def start(self) -> SessionState:
-        return SessionState.empty(self.key_type, self.summary.types)
-
-    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> SessionState:
-        return SessionState.from_arrow(batches, self.summary.types)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and answer the sessions that closed."""

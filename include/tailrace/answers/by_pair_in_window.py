@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.affected_pairs import IdentifiedPairs, MissedPairs
-from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.by_window import DueAtWindowEnd
 from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES, Identity
 from tailrace.answers.model import Content
 from tailrace.ground import matching
@@ -21,7 +21,7 @@ from tailrace.windows.sliding import Sliding
 
 
 @dataclass(frozen=True)
-class ByPairInWindow(PairAnswers):
+class ByPairInWindow(DueAtWindowEnd, PairAnswers):
     """The answer model of kinds that answer each pair in each window that holds it, when the window closes."""
 
     windows: Sliding
@@ -29,19 +29,6 @@ class ByPairInWindow(PairAnswers):
     @property
     def identity(self) -> Identity:
         return PAIR_IN_WINDOW
-
-    def horizon(self, answers: Rows) -> Ints:
-        return np.asarray(answers.column("window_end"))
-
-    @property
-    def horizon_columns(self) -> tuple[str, ...]:
-        return ("window_end",)
-
-    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
-        return self.windows.last_end(event_times)
-
-    def close_frontier(self, event_time: int) -> int:
-        return int(self.windows.last_end(np.array([event_time]))[0])
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -53,9 +40,6 @@ class ByPairInWindow(PairAnswers):
 
     def missed_by(self, late: pa.Table) -> MissedWindowPairs:
         return MissedWindowPairs.from_late(late, self.windows)
-
-    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
-        return ClosedWindows(event_times, self.windows, frontier)
 
     def identified(self, answers: Rows, times: Ints) -> IdentifiedWindowPairs:
         return IdentifiedWindowPairs(pa.table(answers.select(self.identity.determining)), times, self.windows)

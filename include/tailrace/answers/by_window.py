@@ -19,8 +19,30 @@ from tailrace.ground.matching import Rows, last_indices, select
 from tailrace.windows.windows import Windows
 
 
+class DueAtWindowEnd:
+    """Base of the answer models whose answers are due at a window's end (`answers.model.AnswerModel`)."""
+
+    windows: Windows
+
+    def horizon(self, answers: Rows) -> Ints:
+        return np.asarray(answers.column("window_end"))
+
+    @property
+    def horizon_columns(self) -> tuple[str, ...]:
+        return ("window_end",)
+
+    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
+        return self.windows.last_end(event_times)
+
+    def close_frontier(self, event_time: int) -> int:
+        return int(self.windows.last_end(np.array([event_time]))[0])
+
+    def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
+        return ClosedWindows(event_times, self.windows, frontier)
+
+
 @dataclass(frozen=True)
-class ByWindow:
+class ByWindow(DueAtWindowEnd):
     """The answer model of kinds that answer each window of each key (`answers.model.AnswerModel`).
 
     Attributes
@@ -42,19 +64,6 @@ class ByWindow:
     @property
     def row_identity(self) -> tuple[str, ...]:
         return *WINDOW.determining, *self.row_key
-
-    def horizon(self, answers: Rows) -> Ints:
-        return np.asarray(answers.column("window_end"))
-
-    @property
-    def horizon_columns(self) -> tuple[str, ...]:
-        return ("window_end",)
-
-    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
-        return self.windows.last_end(event_times)
-
-    def close_frontier(self, event_time: int) -> int:
-        return int(self.windows.last_end(np.array([event_time]))[0])
 
     @property
     def late_time(self) -> str:
@@ -107,9 +116,6 @@ class ByWindow:
         return self.affected_from(
             pa.concat_tables([rows.select(WINDOW.determining) for rows in (self.explode_late(late), hold)])
         )
-
-    def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
-        return ClosedWindows(event_times, self.windows, frontier)
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:
         return MissedWindows.from_rows(rows, self.windows)

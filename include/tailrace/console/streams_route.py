@@ -16,7 +16,7 @@ from tailrace.console.facts_cache import FactsCache
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
 from tailrace.console.stream_rows import Hosted, StreamRow, with_dags, with_runs, with_tables
-from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.errors import Problem
 from tailrace.orchestration.addresses import DAG_KINDS
 from tailrace.panels.panel import Shown
 from tailrace.panels.registry import PANELS
@@ -141,17 +141,13 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
     hosted = Hosted.connect()
     (row,) = hosted.rows([name], known)
     facts = FACTS.get(view.layout, WAIT_S)
-    try:
-        has_late_tuples = view.query.has_late_tuples
-    except Refused:
-        has_late_tuples = True
     dags = read_dags(f"{kind}_{name}" for kind in DAG_KINDS)
     return QuerySummary(
         **with_runs(with_dags(with_tables(row, facts), dags), last_runs.read_all(name, user)).model_dump(),
         now=wall_ms(),
         dags={kind: f"{kind}_{name}" if f"{kind}_{name}" in dags else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],
-        has_late_tuples=has_late_tuples,
+        has_late_tuples=view.has_late_tuples,
         watch=watch(view),
         problems=list(map(_shown, hosted.down[:1])),
     )

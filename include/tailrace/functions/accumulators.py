@@ -7,7 +7,7 @@ count. To add an accumulator, add a class with the same four members.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -40,67 +40,62 @@ class Accumulator(Protocol):
 
 
 @dataclass(frozen=True)
-class Count:
-    """The number of values that are not null."""
+class _Summed:
+    """Base of the accumulators of one column, which is summed up.
+
+    Attributes
+    ----------
+    part : str
+        What it is of its values, in the column's name.
+    """
 
     column: str
 
+    part: ClassVar[str]
+    dtype: ClassVar[pa.DataType] = pa.float64()
+
     @property
     def name(self) -> str:
-        return f"{self.column}:count"
+        return f"{self.column}:{self.part}"
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        return {self.name: pa.int64()}
+        return {self.name: self.dtype}
+
+    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
+        return {self.name: rows.fold(columns[self.name], "sum")}
+
+
+@dataclass(frozen=True)
+class Count(_Summed):
+    """The number of values that are not null."""
+
+    part = "count"
+    dtype = pa.int64()
 
     def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return {self.name: values.is_value.astype(np.int64)}
 
-    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
-        return {self.name: rows.fold(columns[self.name], "sum")}
-
 
 @dataclass(frozen=True)
-class Total:
+class Total(_Summed):
     """The sum of doubles."""
 
-    column: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.column}:total"
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        return {self.name: pa.float64()}
+    part = "total"
 
     def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         return {self.name: values.doubles}
 
-    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
-        return {self.name: rows.fold(columns[self.name], "sum")}
-
 
 @dataclass(frozen=True)
-class Squares:
+class Squares(_Summed):
     """The sum of the squares of values, in doubles: only for samples, as digits get lost (otherwise use `Moments`)."""
 
-    column: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.column}:squared"
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        return {self.name: pa.float64()}
+    part = "squared"
 
     def lift(self, values: ValueColumn, tuples: pa.RecordBatch) -> Arrays:
         with np.errstate(over="ignore"):
             return {self.name: np.square(values.doubles)}
-
-    def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
-        return {self.name: rows.fold(columns[self.name], "sum")}
 
 
 @dataclass(frozen=True)

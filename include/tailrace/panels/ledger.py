@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Literal
 
 import pyarrow as pa
@@ -11,7 +10,6 @@ from pydantic import ConfigDict, Field
 
 from tailrace.correction.intervals import Interval, corrected_intervals, uncovered
 from tailrace.correction.uncorrected import count_late
-from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
 from tailrace.panels.cells import plain
@@ -130,7 +128,7 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     newest = [row for rows in listed for row in rows.sort_by([("started_at", "descending")])[:MOST].to_pylist()]
     newest.sort(key=lambda row: row["started_at"] or BEFORE_ALL, reverse=True)
     gaps, corrected_to = list[Interval](), BEFORE_ALL
-    if committed is not None and _has_late_tuples(view):
+    if committed is not None and view.has_late_tuples:
         known = pieces.read("gaps gaps_total gaps_late", lambda: corrected_intervals(tables), None)
         gaps = [] if known is None else uncovered([(BEFORE_ALL, low), *known], min(high, committed))
         corrected_to = max((end for _, end in known or []), default=BEFORE_ALL)
@@ -184,13 +182,6 @@ def _in_range(runs: pa.Table, low: int, high: int) -> pa.Table:
     return runs.filter(pc.if_else(pc.is_valid(end), meets, pc.fill_null(is_near, True)))
 
 
-def _has_late_tuples(view: QueryView) -> bool:
-    """Test whether tuples of the query can be late; assume so if it can't be read."""
-    with suppress(Refused):
-        return view.query.has_late_tuples
-    return True
-
-
 def _gap(ends: Interval, late: int | None, corrected_to: int) -> Gap:
     start, end = ends
     return Gap(from_=None if start == BEFORE_ALL else start, to=end, late=late, is_open=start >= corrected_to)
@@ -199,7 +190,7 @@ def _gap(ends: Interval, late: int | None, corrected_to: int) -> Gap:
 def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:
     if committed is None:
         return f"{NOTHING_YET}: there is nothing to correct"
-    if not _has_late_tuples(view):
+    if not view.has_late_tuples:
         return "a join with a table answers each tuple as it comes: none is late, and nothing is to be corrected"
     if not runs:
         return "nothing was corrected or calibrated in this range yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,6 +70,13 @@ class QueryView:
             remedy = "the query's file among the declared ones, as it was when the stream was begun"
             raise refuse(self.name, "its query file is gone, and no copy of it is on record", remedy)
         return load(self.file)
+
+    @property
+    def has_late_tuples(self) -> bool:
+        """Whether tuples of the query can be late; taken for granted of a query that can't be read."""
+        with suppress(Refused):
+            return self.query.has_late_tuples
+        return True
 
     @cached_property
     def kind(self) -> Kind:

@@ -9,7 +9,6 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailrace.ground.duration import format_duration
 from tailrace.windows.windows import Ints, Time
@@ -107,9 +106,6 @@ class Calendar:
 
     def last_end(self, pane: Ints) -> Ints:
         return self.end_after(pane)
-
-    def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
-        return np.asarray(np.maximum(one, other) < self.last_end(np.minimum(one, other)))
 
     def start(self, end: Time) -> Time:
         return self.end_until(end - 1)

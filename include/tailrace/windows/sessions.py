@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailrace.ground.duration import format_duration
 from tailrace.windows.panes import KeyedRows, Summary
@@ -84,9 +83,6 @@ class Sessions:
 
     def last_end(self, pane: Ints) -> Ints:
         return pane + self.gap_ms
-
-    def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
-        return np.asarray(np.abs(one - other) <= self.reach_ms)
 
     def start(self, end: Time) -> Time:
         return end - self.gap_ms

@@ -64,6 +64,7 @@ class Sliding:
         return np.asarray(self.to_scale(pane) // self.slide_ms * self.slide_ms + self._first_end_ms)
 
     def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
+        """Test which pairs of event times share a window."""
         return np.asarray(np.maximum(one, other) < self.last_end(np.minimum(one, other)))
 
     def start(self, end: Time) -> Time:

@@ -65,9 +65,6 @@ class Windows(Protocol):
     def last_end(self, pane: Ints) -> Ints:
         """Return the end of the latest window over each pane, or over each event time."""
 
-    def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
-        """Test which pairs of event times share a window."""
-
     def start(self, end: Time) -> Time:
         """Return the starts of the windows with these ends."""
 

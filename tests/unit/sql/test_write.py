@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
+from tailrace.functions.registry import FUNCTIONS
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.over_aggregates import written as called
 from tailrace.sql.translate import translate
@@ -27,10 +28,8 @@ EXPRESSIONS = ["amount / 1.19", "lower(payload.os)", "case when a > b then a end
 EXPRESSIONS += ["date_format(event_ts, 'yyyy-MM')", "to_date(day, \"dd.MM.yyyy''\")"]
 EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
-NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
-NAMED += ["any_value", "bool_and", "bool_or", "min_by", "max_by", "sum_distinct", "avg_distinct", "corr", "covar_samp"]
-NAMED += ["collect_set", "collect_list"]
-SECOND = {"min_by": "by", "max_by": "by", "corr": "other", "covar_samp": "other"}
+NAMED = [name for name, each in FUNCTIONS.items() if name != "count" and "q" not in each.parameters]
+SECOND = {name: field for name, each in FUNCTIONS.items() for field in each.columns if field != "column"}
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
 
 columns = st.sampled_from(NAMES)

@@ -144,9 +144,6 @@ def test_windows_side_by_side_are_enumerated(zone: str, day: date, places: list[
     ]
     first, newest = windows.within(after - 1, until)
     assert (first, newest) == (after, until - 1)
-    one, other = (np.array(each) for each in (bounds[:-2], bounds[1:-1]))
-    assert windows.share(one, other - 1).all()
-    assert not windows.share(one, other).any()
 
 
 def test_tuples_decades_apart_cost_no_more_than_their_days() -> None:
