@@ -14,7 +14,7 @@ from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.postgres_server import PostgresServer
 from tailrace.stream.source_sample import sample_sources
 
-_EXAMPLE = '{"bootstrap.servers": "broker:9092"}'
+_EXAMPLE = '{"host": "…", "port": …, "login": "…", "password": "…", "extra": {…}}'
 
 
 def query_checks(file: Path) -> Iterator[Check]:

@@ -70,8 +70,8 @@ def settings_of(url: ObjectUrl, connection: str | None) -> dict[str, str]:
     if connection is None:
         return {}
     service = _SERVICES[url.store.partition(":")[0]]
-    example = '{"endpoint_url": "https://…", "region_name": "eu-central-1"}' if service.login else "{…}"
-    read = read_connection(connection, example)
+    extra = '{"endpoint_url": "https://…", "region_name": "eu-central-1"}' if service.login else "{…}"
+    read = read_connection(connection, f'{{"extra": {extra}}}')
     if unknown := sorted(read.extra.keys() - service.settings.keys() - {_ALLOW_HTTP}):
         fault = f"it has settings that no connection to an object store may have: {', '.join(unknown)}"
         raise refuse(f"connection {connection}", fault, ", ".join([*service.settings, _ALLOW_HTTP]))

@@ -61,7 +61,7 @@ class Servers:
         """
         if self.connection is None:
             return {"bootstrap.servers": self.bootstrap, "log_level": 0}
-        read = read_connection(self.connection, _EXAMPLE)
+        read = read_connection(self.connection, f'{{"extra": {_EXAMPLE}}}')
         return {"bootstrap.servers": self._brokers(read), "log_level": 0} | _settings_of(self.connection, read)
 
     def _brokers(self, read: Connection) -> str:

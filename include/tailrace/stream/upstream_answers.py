@@ -21,6 +21,7 @@ from tailrace.sources.segments import Segment, Types
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables
 from tailrace.tables.stream import UPSTREAM
 from tailrace.windows.calendar import Calendar
 
@@ -139,14 +140,18 @@ def _structure(layout: Layout) -> dict[str, Any]:
 
 
 def _require_fixed(upstream: Layout, structure: dict[str, Any], columns: SourceMapping) -> None:
-    """Refuse a key whose value may differ in another version of an answer."""
+    """Refuse a key whose value may differ in another version of an answer, or that is no column of it."""
     keys = [value for field, value in structure.items() if field.startswith("streams.") and field.endswith(".key")]
     names = {"key", "window_start", "window_end"}
     for key in keys:
         names |= set(key) if isinstance(key, list) else set()
+    there = {*Tables(upstream).schema("results").names, *UPSTREAM.columns, *columns.derived}
     for part, name in columns.key_parts.items():
         if name not in names or name in columns.derived:
-            fault = f"a correction of query {upstream.home.name} may change {name}"
+            query = upstream.home.name
+            fault = f"a correction of query {query} may change {name}"
+            if name not in there:
+                fault = f"the answers of query {query} have no column {name}"
             remedy = f"a column that identifies its answers: {', '.join(sorted(names))}"
             raise refuse(columns.field_of(part) or part, fault, remedy)
 

@@ -319,10 +319,17 @@ def test_a_cycle_is_refused(tmp_path, begun):
         require_no_cycle(Layout(tmp_path / "wh" / "revenue"), "hourly")
 
 
-def test_a_key_that_a_correction_may_change_is_refused(tmp_path, begun):
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [
+        ("revenue", "a correction of query revenue may change revenue"),
+        ("country", "the answers of query revenue have no column country"),
+    ],
+)
+def test_a_key_that_does_not_identify_answers_is_refused(tmp_path, begun, key, fault):
     fields = declarations(tmp_path / "in")[1]
-    fields["streams"]["minutes"]["key"] = "revenue"
-    with pytest.raises(Refused, match="a correction of query revenue may change revenue"):
+    fields["streams"]["minutes"]["key"] = key
+    with pytest.raises(Refused, match=fault):
         Driver(declared_query(fields), tmp_path / "wh").run()
 
 
