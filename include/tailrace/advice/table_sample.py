@@ -111,7 +111,9 @@ def topic_sample(declared: Mapping[str, str]) -> TableSample:
         When the topic is not there, has no record, or its records are no JSON objects.
     """
     source = KafkaSource.model_validate(declared)
-    columns = SourceMapping(APPEND_TIME, APPEND_TIME, ID, None, {}, 0, 0)
+    columns = SourceMapping(
+        event_time=APPEND_TIME, arrival_time=APPEND_TIME, id=ID, key=None, earliest_ms=0, ahead_ms=0
+    )
     segments = source.open(Opening(columns, DELTA_TABLES, 1.0, types={ID: "string"})).fresh()
     if not segments:
         raise refuse(source.uri(), "it has no record", "a topic with some records, as many as you have")

@@ -132,7 +132,7 @@ class Aggregate(KeyedWindows):
     @property
     def inputs(self) -> tuple[Input, ...]:
         types = ColumnTypes(self.key_type, self.id_type, self.carried_types)
-        return (Input(self.uses, types, nullable=True, finite=True),)
+        return (Input(self.uses, column_types=types),)
 
     @property
     def explanation(self) -> KindExplanation:
@@ -154,7 +154,7 @@ class Aggregate(KeyedWindows):
                     remedy = f"a column of {wanted}, such as columns: {{{example}}}; or {takes_any}"
                     problems.append(Problem(each.field, fault, remedy))
         for column, dtype in self.carried_types.items():
-            if (condition := needed.carried[column]) in needed.derived and not pa.types.is_boolean(dtype):
+            if (condition := needed.carried[column]) in needed.derives and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"
                 problems.append(Problem(condition, f"the condition is of type {dtype}", remedy))
         try:

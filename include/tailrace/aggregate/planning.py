@@ -31,9 +31,9 @@ def aggregate_of(
     The values and answers of one aggregate without a name are doubles; named ones read columns in their own types.
     """
     expressions = section.over_names
-    needed = Input(of_side(section.uses(over=expressions), 0), types)
+    needed = Input(of_side(section.uses(over=expressions), 0))
     carried_types = types.of_carried(needed.carried)
-    read = {**needed.types, **carried_types}
+    read = {**needed.value_types, **carried_types}
     return (SessionAggregate if isinstance(windows, Sessions) else Aggregate)(
         windows,
         needed.uses,

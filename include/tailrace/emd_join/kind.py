@@ -66,7 +66,8 @@ class EmdJoin(JoinedPairs):
     @property
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
-        return tuple(Input(of_side(self.uses, side), types, check) for side, types in enumerate(self.column_types))
+        sides = enumerate(self.column_types)
+        return tuple(Input(of_side(self.uses, side), check, column_types=types) for side, types in sides)
 
     @property
     def partition(self) -> Partition:

@@ -31,7 +31,7 @@ def with_derived(stream: str, columns: SourceMapping, types: Types) -> Types:
     try:
         derived = bound(columns.projection, types).derived_types
     except NamedError as error:
-        location = error.name if error.name in columns.fields else f"streams.{stream}.{error.field}"
+        location = error.name if error.name in columns.derives else f"streams.{stream}.{error.field}"
         where = f"{location}: {error.position}"
         raise Unfit([Problem(where, error.fault, error.remedy)]) from None
     _require_fit(stream, columns, derived)

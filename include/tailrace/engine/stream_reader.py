@@ -18,6 +18,7 @@ from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+from tailrace.kind.column_use import IDENTITY, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
@@ -100,7 +101,7 @@ class StreamReader:
     @property
     def value_types(self) -> dict[str, pa.DataType]:
         """The types of the tuples' columns beside times, id and key, values and carried ones, by name in the tuple."""
-        return self.columns.value_types() | self.column_types.of_carried(self.columns.carried)
+        return self.columns.value_types | self.column_types.of_carried(self.columns.carried)
 
     @property
     def has_generated_ids(self) -> bool:
@@ -144,7 +145,7 @@ class StreamReader:
 
     def without_values(self) -> StreamReader:
         """Return the reader of event time, arrival time, id and key alone; it leaves out the same records."""
-        columns = replace(self.columns, values={}, types={}, row_check=None, carried={}, required=frozenset()).pruned()
+        columns = replace(self.columns, uses=(), row_check=None).pruned()
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
@@ -158,20 +159,20 @@ def columns_of(query: Query) -> dict[str, SourceMapping]:
         first, last = windowed(kind).windows.within(first, last)
     columns: dict[str, SourceMapping] = {}
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
-        own = stream.source.own_columns
-        arrival_time, id_ = stream.arrival_time or own.get("arrival_time"), stream.id or own.get("id")
+        given = stream.source.own_columns
+        arrival_time, id_ = stream.arrival_time or given.get("arrival_time"), stream.id or given.get("id")
         assert id_ is not None  # other streams without an id are refused
-        parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
-        bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
-        carried = needed.carried | ({RETRACTED: RETRACTED} if isinstance(stream.source, AnswersSource) else {})
-        checks = needed.types, needed.row_check, needed.file_check
-        derived = {**stream.columns, **needed.derived}
+        derived = {**stream.columns, **needed.derives}
         projection = Projection.parse(derived, stream.where) if derived or stream.where else None
-        read = SourceMapping(*parts, *bounds, *checks, carried, stream.timezone, projection=projection, stream=name)
-        read = replace(read, inputs=() if projection is None else projection.inputs, part_fields=needed.fields)
-        read = replace(read, nullable=needed.nullable, finite=needed.finite, required=needed.required)
-        read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
-        columns[name] = replace(read, lookups=query.lookups[name], groups_nulls=stream.groups_nulls)
+        uses = needed.uses
+        if isinstance(stream.source, AnswersSource):
+            uses += (ColumnUse(RETRACTED, IDENTITY, part=RETRACTED),)
+        parts = {"event_time": stream.event_time, "arrival_time": arrival_time, "id": id_, "key": stream.key}
+        bounds = {"earliest_ms": max(stream.bounds.earliest_ms, first), "ahead_ms": query.ahead_ms(stream)}
+        bounds |= {"latest_ms": last, "skew_ms": stream.bounds.skew_ms}
+        own: dict[str, Any] = {**parts, **bounds, "timezone": stream.timezone, "groups_nulls": stream.groups_nulls}
+        own |= {"stream": name, "projection": projection, "lookups": query.lookups[name]}
+        columns[name] = SourceMapping(uses, needed.row_check, needed.file_check, **own)
     return columns
 
 

@@ -19,6 +19,7 @@ from tailrace.ground.facts import Subject
 from tailrace.ground.number_types import cast_values
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, joined_times
+from tailrace.kind.column_use import IDENTITY, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
@@ -65,11 +66,9 @@ class StreamRecords:
         if projection is not None:
             times_and_id = [name for name in (columns.event_time, columns.arrival_time, columns.id) if name is not None]
             projection = replace(projection, where=None).pruned(times_and_id)
-        inputs = () if projection is None else projection.inputs
         projection = None if projection is None else bound(projection, types)
-        read = replace(columns, key=None, values={}, types={}, row_check=None, carried=carried, lookups=())
-        read = replace(read, finite=False, required=frozenset())
-        read = replace(read, projection=projection, inputs=inputs, readers={}, part_fields={}, fields=frozenset())
+        uses = tuple(ColumnUse(name, IDENTITY, part=part) for part, name in carried.items())
+        read = replace(columns, key=None, uses=uses, row_check=None, projection=projection, lookups=())
         event_time, arrival_time, id_ = map(_own, _OWN)
         tuples = replace(columns, event_time=event_time, arrival_time=arrival_time, id=id_, timezone=None, zones={})
         return StreamRecords(
@@ -178,7 +177,7 @@ def _values(columns: SourceMapping) -> dict[str, pa.DataType]:
     free, added = frozenset(columns.free.values()), columns.added
     return {
         columns.values[part]: dtype
-        for part, dtype in columns.value_types().items()
+        for part, dtype in columns.value_types.items()
         if columns.values[part] not in free | added
     }
 

@@ -52,8 +52,9 @@ class ColumnUse(NamedTuple):
 
 
 def of_side(uses: Iterable[ColumnUse], side: int) -> tuple[ColumnUse, ...]:
-    """Return the uses for which a kind reads columns from the tuples of one side."""
-    return tuple(use for use in uses if use.part and use.side == side)
+    """Return the uses for which a kind reads columns from the tuples of one side; derived columns come last."""
+    own = (use for use in uses if use.part and use.side == side)
+    return tuple(sorted(own, key=lambda use: use.derives is not None))
 
 
 def fields_by_column(uses: Iterable[ColumnUse], side: int) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
-from tailrace.kind.column_use import FILTER, IDENTITY, SORT, ColumnUse
+from tailrace.kind.column_use import AGGREGATION, FILTER, IDENTITY, SORT, ColumnUse
 from tailrace.kind.table_place import TablePlace
 
 if TYPE_CHECKING:
@@ -58,39 +58,30 @@ class ColumnTypes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Input:
-    """An input of a kind: the columns that it needs of a stream beside the times, the key and the id.
+class UsedColumns:
+    """The columns of a stream that a query's kind uses, and what follows from the uses.
 
     Attributes
     ----------
     uses : tuple of ColumnUse
         Those that have a part in tuples.
-    column_types : ColumnTypes
     row_check : callable or None
         A further check of the values, which are present and, if doubles, finite.
     file_check : callable or None
         A check of what Parquet files declare of their columns, beyond the types.
-    nullable : bool
-        Whether the doubles among `columns` may be null. Otherwise, and for other types, a record with a null is
-        rejected.
-    finite : bool
-        Whether carried doubles must be finite because the kind computes with them.
     """
 
-    uses: tuple[ColumnUse, ...]
-    column_types: ColumnTypes
+    uses: tuple[ColumnUse, ...] = ()
     row_check: RowCheck | None = None
     file_check: FileCheck | None = None
-    nullable: bool = False
-    finite: bool = False
 
     @property
-    def columns(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """The columns of a type of the kind's own: name in the tuple → the source's column."""
         return {use.part: use.column for use in self.uses if use.dtype is not None}
 
     @property
-    def types(self) -> dict[str, pa.DataType]:
+    def value_types(self) -> dict[str, pa.DataType]:
         """The types of these, by name in the tuple: float64, list<double>, binary or string."""
         return {use.part: use.dtype for use in self.uses if use.dtype is not None}
 
@@ -98,10 +89,9 @@ class Input:
     def carried(self) -> dict[str, str]:
         """The columns that are carried along unchanged, such as for answers: name in the tuple → the source's column.
 
-        They may be null, and their types follow from the source. The ones that the kind derives come last.
+        They may be null, and their types follow from the source.
         """
-        carried = [use for use in self.uses if use.dtype is None]
-        return {use.part: use.column for use in sorted(carried, key=lambda use: use.derives is not None)}
+        return {use.part: use.column for use in self.uses if use.dtype is None}
 
     @property
     def required(self) -> frozenset[str]:
@@ -113,12 +103,17 @@ class Input:
         return frozenset(use.part for use in self.uses if use.way == SORT)
 
     @property
-    def derived(self) -> dict[str, str]:
+    def aggregated(self) -> frozenset[str]:
+        """The columns whose values are aggregated, by name in the tuple. They may be null, but must be finite."""
+        return frozenset(use.part for use in self.uses if use.way == AGGREGATION)
+
+    @property
+    def derives(self) -> dict[str, str]:
         """Further columns that the kind needs: name → expression. The stream's own derived columns come first."""
         return {use.column: use.derives for use in self.uses if use.derives is not None}
 
     @property
-    def fields(self) -> dict[str, str]:
+    def part_fields(self) -> dict[str, str]:
         """The first field of the query file that names each column, by name in the tuple: `aggregate.cost.column`."""
         return {use.part: use.field for use in reversed(self.uses) if use.field and use.way != FILTER}
 
@@ -130,17 +125,29 @@ class Input:
         """
         return {use.part: use.field for use in reversed(self.uses) if use.way in (IDENTITY, FILTER) and use.field}
 
+
+@dataclass(frozen=True)
+class Input(UsedColumns):
+    """An input of a kind: the columns that it needs of a stream beside the times, the key and the id.
+
+    Attributes
+    ----------
+    column_types : ColumnTypes
+    """
+
+    column_types: ColumnTypes = ColumnTypes()  # noqa: RUF009 (frozen)
+
     @property
     def tuple_columns(self) -> list[str]:
         """The columns of a tuple that a kind can need."""
-        return ["event_time", "tick", "key", "id", *self.columns, *self.carried]
+        return ["event_time", "tick", "key", "id", *self.values, *self.carried]
 
     @property
     def no_tuples(self) -> pa.RecordBatch:
         """An empty batch of tuples with their times, ticks and positions."""
         columns = dict.fromkeys((*_TIMES, "tick", "position"), pa.int64())
         columns |= {"key": self.column_types.key, "id": self.column_types.id}
-        columns |= self.types | self.column_types.of_carried(self.carried)
+        columns |= self.value_types | self.column_types.of_carried(self.carried)
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
 
 

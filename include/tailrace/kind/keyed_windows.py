@@ -72,7 +72,7 @@ class KeyedWindows(ABC):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return (Input(self.uses, ColumnTypes(self.key_type, self.id_type)),)
+        return (Input(self.uses, column_types=ColumnTypes(self.key_type, self.id_type)),)
 
     @property
     def partition(self) -> ByKey:

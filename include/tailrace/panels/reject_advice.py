@@ -66,7 +66,7 @@ def _not_finite(test: str) -> Callable[[_Reject], _Advice | None]:
         name = reject.column
         condition = test.format(name)
         text = f"where: not ({condition}), which leaves such records out"
-        if reject.columns.nullable:
+        if reject.columns.aggregated:
             text = f'columns: {{{name}: "if({condition}, null, {name})"}}, as aggregates leave nulls out; or {text}'
         return None if reject.field is None else _Advice(reject.field, text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import cast_values
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.kind.column_use import AGGREGATION, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_values
 from tailrace.sources.columns import SourceMapping
@@ -142,18 +142,18 @@ def _parts(
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
     parts["key"] = read_keys(verdict, raw, columns, types, coded_keys)
-    value_of = partial(_value, verdict, raw, nullable=columns.nullable)
-    values = {part: value_of(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
+    values = {use.part: _value(verdict, raw, use) for use in columns.uses if use.dtype is not None}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
     parts |= values
-    for part, dtype in types.of_carried(columns.carried).items():
-        name, is_required = columns.carried[part], part in columns.required
+    names, required, aggregated = columns.carried, columns.required, columns.aggregated
+    for part, dtype in types.of_carried(names).items():
+        name, is_required = names[part], part in required
         if is_required:
             verdict.reject(nulls(raw.column(name).combine_chunks()), f"{name} is null")
         parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
         verdict.reject(outside, f"{name} {OUT_OF_BOUNDS}")
-        if (columns.finite or is_required) and pa.types.is_floating(dtype):
+        if (is_required or part in aggregated) and pa.types.is_floating(dtype):
             _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
     return parts
 
@@ -225,10 +225,11 @@ def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
     return raw
 
 
-def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, nullable: bool) -> pa.Array:
-    """Return a column of the kind's own in the type that the kind takes, with the nulls that doubles may be."""
-    column, is_double = raw.column(name).combine_chunks(), pa.types.is_float64(dtype)
-    if not (nullable and is_double):
+def _value(verdict: RecordVerdict, raw: pa.Table, use: ColumnUse) -> pa.Array:
+    """Return a column in the type that the kind takes; only doubles that are aggregated may be null."""
+    name, dtype, is_double = use.column, use.dtype, pa.types.is_float64(use.dtype)
+    column = raw.column(name).combine_chunks()
+    if not (is_double and use.way == AGGREGATION):
         verdict.reject(nulls(column), f"{name} is null")
     value = cast_values(column, dtype)
     if is_double:

@@ -115,4 +115,4 @@ def _rule(part: str, columns: SourceMapping) -> Rule:
         return _INPUT_RULE
     if columns.is_name(part):
         return _KEY_RULE if part in columns.key_parts else _NAME_RULE
-    return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]
+    return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types[part]]

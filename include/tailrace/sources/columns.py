@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from tailrace.expressions.projection import WHERE, Projection
 from tailrace.ground.columns import Ints
 from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
-from tailrace.kind.inputs import FileCheck, RowCheck
+from tailrace.kind.inputs import UsedColumns
 
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
@@ -23,8 +24,8 @@ LOOKUP_KEY = "key of a lookup, "
 """The beginning of the parts that are the keys of lookups; the column's name follows."""
 
 
-@dataclass(frozen=True)
-class SourceMapping:
+@dataclass(frozen=True, kw_only=True)
+class SourceMapping(UsedColumns):
     """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
 
     Attributes
@@ -33,16 +34,6 @@ class SourceMapping:
         Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
     groups_nulls : bool
         Whether a null in a column of the key is a value of its own; otherwise the record is rejected.
-    values : dict
-        Columns of the kind's own: name in the tuple → column of the source.
-    types : dict
-        The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
-    row_check : callable or None
-        The kind's check of its values, beyond that they are there and, if doubles, finite.
-    file_check : callable or None
-        The kind's check of what Parquet files declare of their columns, beyond the types.
-    carried : dict
-        Columns that are carried along as they are, null or not: name in the tuple → column of the source.
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
@@ -56,23 +47,8 @@ class SourceMapping:
         whose text does otherwise is rejected, as its time can't be known.
     projection : Projection or None
         Computes the derived columns, and which records are kept; None: there are none, and all are.
-    inputs : tuple of str
-        The columns of the source that its expressions read.
     stream : str
         The name of its stream in the query; empty where it is of none.
-    part_fields : dict
-        The fields of the query file that name the columns of the kind's own parts, by part.
-    nullable : bool
-        Whether doubles among `values` may be null.
-    finite : bool
-        Whether carried doubles must be finite.
-    required : frozenset of str
-        The carried parts that rank tuples: each record needs a value there, see `kind.inputs.Input.required`.
-    fields : frozenset of str
-        The derived columns that are named as the fields of the query file that have their expressions.
-    readers : dict
-        The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
-        1:5`, by name in the tuple.
     lookups : tuple of Lookup
         The lookups, in order: their columns come before derived ones.
     """
@@ -81,32 +57,21 @@ class SourceMapping:
     arrival_time: str | None
     id: str
     key: str | tuple[str, ...] | None
-    values: Mapping[str, str]
     earliest_ms: int
     ahead_ms: int
     latest_ms: int = LATEST_MS
     skew_ms: int = AFTER_ALL
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    row_check: RowCheck | None = None
-    file_check: FileCheck | None = None
-    carried: Mapping[str, str] = field(default_factory=dict)
     timezone: str | None = None
     zones: Mapping[str, bool] = field(default_factory=dict)
     projection: Projection | None = None
-    inputs: tuple[str, ...] = ()
     stream: str = ""
-    part_fields: Mapping[str, str] = field(default_factory=dict)
-    nullable: bool = False
-    finite: bool = False
-    required: frozenset[str] = frozenset()
-    fields: frozenset[str] = frozenset()
-    readers: Mapping[str, str] = field(default_factory=dict)
     lookups: tuple[Lookup, ...] = ()
     groups_nulls: bool = True
 
-    def value_types(self) -> dict[str, pa.DataType]:
-        """Return the Arrow type of each column of the kind's own, by name in the tuple."""
-        return {part: self.types.get(part, pa.float64()) for part in self.values}
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that its expressions read, of the source or of lookups."""
+        return () if self.projection is None else self.projection.inputs
 
     @property
     def exact(self) -> frozenset[str]:
@@ -122,7 +87,7 @@ class SourceMapping:
     @property
     def numbers(self) -> frozenset[str]:
         """The free columns of the source that hold doubles of the kind's own, or rank: texts there become numbers."""
-        doubles = {self.values[part] for part, dtype in self.value_types().items() if pa.types.is_float64(dtype)}
+        doubles = {self.values[part] for part, dtype in self.value_types.items() if pa.types.is_float64(dtype)}
         doubles |= {self.carried[part] for part in self.required}
         others = {self.event_time, self.arrival_time, self.id, *self.key_parts.values()}
         return frozenset(self.free.values()) & (doubles - others - self.added)
@@ -164,17 +129,6 @@ class SourceMapping:
         inputs = {f"input of an expression, {name}": name for name in self.inputs if name not in looked_up}
         return carried | inputs | self.lookup_keys
 
-    @property
-    def fixed(self) -> SourceMapping:
-        """The columns without the free ones."""
-        return replace(
-            self,
-            carried={},
-            required=frozenset(),
-            inputs=(),
-            lookups=tuple(replace(each, keys=()) for each in self.lookups),
-        )
-
     def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
         """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
         if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
@@ -187,18 +141,21 @@ class SourceMapping:
         parts = {part: name for part, name in self.parts().items() if name not in added}
         return parts | {part: name for part, name in self.free.items() if part not in parts}
 
+    def needed(self) -> dict[str, str]:
+        """Return the columns of `named` that every record must have."""
+        return {part: name for part, name in self.named().items() if part not in self.free}
+
     def pruned(self) -> SourceMapping:
         """Return the columns with the expressions alone that give a part of the tuple, or decide which records stay."""
         if self.projection is None:
             return self
-        projection = self.projection.pruned(self.parts().values())
-        return replace(self, projection=projection, inputs=() if projection is None else projection.inputs)
+        return replace(self, projection=self.projection.pruned(self.parts().values()))
 
     def parts(self) -> dict[str, str]:
         """Return the columns, of the source or derived, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id}
         named = {part: name for part, name in parts.items() if name is not None} | self.key_parts
-        return named | dict(self.values) | dict(self.carried)
+        return named | self.values | self.carried
 
     @property
     def key_parts(self) -> dict[str, str]:
@@ -224,7 +181,7 @@ class SourceMapping:
             assert self.projection is not None
             own = f"columns.{name}" if number < len(self.projection.columns) else WHERE
             of_stream = f"streams.{self.stream}.{own}" if self.stream else None
-            texts.append((name, text, name if name in self.fields else of_stream))
+            texts.append((name, text, name if name in self.derives else of_stream))
         return texts
 
     def is_name(self, part: str) -> bool:

@@ -63,7 +63,7 @@ class CsvFiles:
 
     def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return column types by the values of the first records, and by the files before, see `shown_types`."""
-        for part, dtype in columns.value_types().items():
+        for part, dtype in columns.value_types.items():
             if pa.types.is_list(dtype):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
         with open_source(path) as file:
@@ -89,7 +89,7 @@ class CsvFiles:
         return None
 
     def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
-        parts = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
+        parts = columns.needed()
         texts = self._sample(path, parts.values())
         return {} if texts is None else unfit_texts(texts.table, parts, columns, self.dialect)
 

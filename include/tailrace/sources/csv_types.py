@@ -153,7 +153,7 @@ def shown_type(part: str, texts: pa.ChunkedArray, columns: SourceMapping) -> str
             return _narrowest_type(texts) if len(texts) else NULL
         texts = texts.filter(pc.match_substring_regex(texts, _NUMBER))
         return _number_type(texts, name in columns.scores)
-    if columns.is_name(part) or not pa.types.is_float64(columns.value_types()[part]):
+    if columns.is_name(part) or not pa.types.is_float64(columns.value_types[part]):
         return "string" if len(texts) else NULL if columns.may_be_null(part) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None
 

@@ -17,7 +17,7 @@ from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types, unfit_values
-from tailrace.sources.required_columns import require
+from tailrace.sources.required_columns import MissingColumn, missing
 from tailrace.sources.segments import (
     RawSegment,
     Segment,
@@ -61,7 +61,8 @@ class JsonFiles:
             _require_lines(path)
         types, names, nested = shown_types(_records(path), columns, others.before)
         if types is None and names:
-            require(path, columns.fixed, sorted(names))  # records may omit nulls
+            if problems := missing(path, columns, columns.needed(), names):  # records may omit nulls
+                raise MissingColumn(problems)
             for name in sorted(nested):
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types

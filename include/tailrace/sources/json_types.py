@@ -103,7 +103,7 @@ def shown_types(
 
 def unfit_values(records: Iterable[Mapping[str, Any]], columns: SourceMapping) -> dict[str, Any]:
     """Return a value that does not fit for each part that every record needs, see `Format.unfit`."""
-    waiting = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
+    waiting = columns.needed()
     unfit: dict[str, Any] = {}
     for record in islice(records, MOST_RECORDS):
         for part, name in [*waiting.items()]:
@@ -144,7 +144,7 @@ def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Sour
 def _type(part: str, value: Any, columns: SourceMapping) -> str | None:
     """Return the type of a part of the tuple for a record's value; None if the value is unusable."""
     is_own = part in _TIMES or columns.is_name(part)
-    dtype = None if is_own else _JSON_TYPES[columns.value_types()[part]]
+    dtype = None if is_own else _JSON_TYPES[columns.value_types[part]]
     if part in columns.key_parts:
         return _key_type(value)
     if not _is_of(value, (str, int) if dtype is None else _PYTHON_TYPES[dtype]):

@@ -187,7 +187,7 @@ class KafkaFeed:
         own = {part: name for part, name in self.columns.named().items() if name not in (ID, APPEND_TIME)}
         names, where = ", ".join(sorted(set(own.values()))), f"topic {self.topic.name}"
         optional = missing_optional(where, self.columns, shown.names)
-        if shown.names and (missing_columns := missing(where, self.columns.fixed, shown.names)):
+        if shown.names and (missing_columns := missing(where, self.columns, self.columns.needed(), shown.names)):
             raise MissingColumn([*missing_columns, *([] if self._live else optional)])
         fault = f"no record has a value of a fitting type in each of {names}"
         if optional and not self._live:

@@ -34,7 +34,7 @@ def is_in_memory(path: SourceFile | str) -> bool:
 
 def types_of_texts(path: SourceFile, columns: SourceMapping) -> Types:
     """Return the types of the columns of texts that hold times or numbers, as of a file of CSV."""
-    schema, values, types = pq.read_schema(path), columns.value_types(), Types()
+    schema, values, types = pq.read_schema(path), columns.value_types, Types()
     for part, name in columns.named().items():
         is_read = part in _TIMES or part in columns.required or pa.types.is_float64(values.get(part, pa.null()))
         if is_read and name in schema.names and is_text(schema.field(name).type):

@@ -49,16 +49,19 @@ def require(where: Path | ObjectFile | str, columns: SourceMapping, present: Seq
         With a problem for each column: its field in the query, the position in an expression, and the file.
     Refused
     """
-    if problems := missing(where, columns, present):
+    names = columns.named()
+    if problems := missing(where, columns, names, present):
         raise MissingColumn(problems)
-    for name in columns.named().values():
+    for name in names.values():
         if present.count(name) > 1:
             raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
 
 
-def missing(where: Path | ObjectFile | str, columns: SourceMapping, present: Collection[str]) -> list[Problem]:
-    """Return the problems of `require` about missing columns."""
-    among, names = sorted(set(present)), columns.named()
+def missing(
+    where: Path | ObjectFile | str, columns: SourceMapping, names: Mapping[str, str], present: Collection[str]
+) -> list[Problem]:
+    """Return the problems of columns that are not among the present ones; `names` has them by the part of a tuple."""
+    among = sorted(set(present))
     return [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
 
 
@@ -66,8 +69,8 @@ def missing_optional(where: Path | str, columns: SourceMapping, present: Collect
     """Return the problems of columns that records may omit, but that no record has."""
     if not present:  # without any record
         return []
-    names = {part: name for part, name in columns.named().items() if part in columns.free and name not in present}
-    return [_problem(str(where), part, name, columns, sorted(present)) for part, name in names.items()]
+    optional = {part: name for part, name in columns.named().items() if part in columns.free}
+    return missing(where, columns, optional, present)
 
 
 def _problem(where: str, part: str, name: str, columns: SourceMapping, present: Sequence[str]) -> Problem:
@@ -80,7 +83,7 @@ def _problem(where: str, part: str, name: str, columns: SourceMapping, present: 
         return Problem(_placed(columns.readers[part], where), fault, remedy)
     is_key = part in columns.lookup_keys
     if part not in columns.free or part in columns.carried or is_key or columns.projection is None:
-        role = "a column of aggregate" if columns.finite and part in columns.carried else part
+        role = "a column of aggregate" if part in columns.aggregated and part in columns.carried else part
         role = "the key of a lookup" if is_key else role
         fault = f"it has no column {name!r}, which the query names as {role}"
         all_names = sorted({*present, *(columns.looked_up if is_key else columns.added)})
@@ -126,9 +129,9 @@ def _role(part: str, columns: SourceMapping) -> tuple[str, str]:
         return "a key is a text, an integer or a boolean", f"a column of these, such as {example}"
     if part in ("event_time", "arrival_time"):
         return "this one is a time", "ISO 8601 text, 2000-01-01T06:30:00Z, or epoch milliseconds"
-    if pa.types.is_float64(columns.value_types()[part]):
+    if pa.types.is_float64(columns.value_types[part]):
         return "this one is a number", "numbers"
-    return f"this one is {columns.value_types()[part]}", "values of this type"
+    return f"this one is {columns.value_types[part]}", "values of this type"
 
 
 def _kind(value: Any) -> str:

@@ -39,7 +39,7 @@ class JoinedStreams(JoinedPairs):
     def inputs(self) -> tuple[Input, ...]:
         sides = enumerate(zip(self.join.inputs, self.column_types, strict=True))
         return tuple(
-            Input(of_side(self.uses, side), types, geometry.check, geometry.check_file)
+            Input(of_side(self.uses, side), geometry.check, geometry.check_file, types)
             for side, (geometry, types) in sides
         )
 

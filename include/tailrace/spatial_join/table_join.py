@@ -63,7 +63,7 @@ class SpatialTableJoin(PairQuality):
     @property
     def inputs(self) -> tuple[Input, ...]:
         uses, types = of_side(self.uses, LEFT), self.column_types[LEFT]
-        return (Input(uses, types, self.geometry.check, self.geometry.check_file),)
+        return (Input(uses, self.geometry.check, self.geometry.check_file, types),)
 
     @property
     def answers(self) -> ByTableRow:

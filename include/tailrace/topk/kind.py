@@ -57,7 +57,7 @@ class TopK(KeyedWindows):
     @property
     def inputs(self) -> tuple[Input, ...]:
         dtypes = {"score": self.score_type} | {PREFIX + name: dtype for name, dtype in self.selected.items()}
-        return (Input(self.uses, ColumnTypes(self.key_type, self.id_type, dtypes)),)
+        return (Input(self.uses, column_types=ColumnTypes(self.key_type, self.id_type, dtypes)),)
 
     @property
     def implementation(self) -> RankingMethod:

@@ -86,7 +86,7 @@ def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
         "id": ids(tuples, needed.column_types.id),
         "tick": pa.array([0] * len(tuples), pa.int64()),
     }
-    names = (*needed.columns, *needed.carried)
+    names = (*needed.values, *needed.carried)
     values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in names}
     if needed.carried:
         columns["arrival_time"] = pa.array([item.arrival_time for item in tuples], pa.int64())

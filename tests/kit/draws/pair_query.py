@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from tailrace.engine import stream_reader
-from tailrace.kind.inputs import ColumnTypes, Input
+from tailrace.kind.inputs import Input
 from tailrace.query.joins import JoinQuery
 from tailrace.windows.sliding import Sliding
 
@@ -39,7 +39,7 @@ def pair_query(directory: Path, formats: dict[str, str] | None = None, **more: o
 
 def use_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the columns of a `PairQuery` be known."""
-    kind = SimpleNamespace(inputs=(Input((), ColumnTypes()),) * 2, windows=Sliding(1_000, 1_000))
+    kind = SimpleNamespace(inputs=(Input(),) * 2, windows=Sliding(1_000, 1_000))
     monkeypatch.setattr(stream_reader, "build", lambda query: kind)
 
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 
-COLUMNS = SourceMapping("event", None, "id", "key", {"value": "v"}, 0, 0)
+COLUMNS = source_mapping("event", None, "id", "key", {"value": "v"})
 TYPES = {"event": "int64", "id": "string", "key": "string", "v": "double"}
 GOOD = {"event": 1, "id": "a", "key": "k", "v": 1.5}
 LINE = json.dumps(GOOD).encode()

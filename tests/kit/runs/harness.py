@@ -93,18 +93,15 @@ def make_pipeline(
     needed = kind.inputs[0]
     columns = SourceMapping(
         **names,
-        values=needed.columns,
+        uses=needed.uses,
         earliest_ms=-(10**15),
         ahead_ms=10**15,
-        carried=needed.carried,
-        nullable=needed.nullable,
-        required=needed.required,
     )
-    if needed.derived and tables:
+    if needed.derives and tables:
         schema = next(iter(tables.values())).schema
-        projection = Projection.parse(needed.derived, None)
+        projection = Projection.parse(needed.derives, None)
         projection = projection.over({name: schema.field(name).type for name in projection.inputs})
-        columns = replace(columns, projection=projection, inputs=projection.inputs)
+        columns = replace(columns, projection=projection)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)
     column_types = kind.inputs[0].column_types._replace(keys=keys or {})
     reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, column_types, settings.tick)

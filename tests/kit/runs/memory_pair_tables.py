@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,9 +120,8 @@ class MemoryPairTables:
     def _reader(self, side: int, cuts: list[int]) -> StreamReader:
         bounds = [0, *sorted(cuts), len(self.streams[side])]
         tables = {str(i): self._raw(side, *bounds[i : i + 2]) for i in range(len(bounds) - 1)}
-        value = self.kind.inputs[side].columns
-        columns = SourceMapping(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
-        columns = replace(columns, types={"value": pa.string()}, carried=self.kind.inputs[side].carried)
+        uses = self.kind.inputs[side].uses
+        columns = SourceMapping(**NAMES | {"key": None}, uses=uses, earliest_ms=-(10**15), ahead_ms=10**15)
         names = self.kind.inputs[side].column_types
         return StreamReader(SIDES[side], MemoryFormat(tables), columns, {}, names, self.join.tick)
 

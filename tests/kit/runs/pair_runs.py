@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bench.local_engine import LocalEngine, MemoryFormat
 from kit.fakes.toy_join import ToyJoin
 from kit.oracles.pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, Wake
+from kit.parts.source_mappings import source_mapping
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
@@ -22,7 +23,6 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.segments import Segment
 
 SIDES = ("left", "right")
@@ -178,8 +178,8 @@ def pipeline_of(
     kind = sample.make(join, feedback)
     readers = []
     for name, needed in zip(SIDES, kind.inputs, strict=True):
-        columns = SourceMapping("event_time", "arrival_time", "id", None, needed.columns, -FOREVER, FOREVER)
-        columns = replace(columns, types=needed.types, carried=needed.carried)
+        columns = source_mapping("event_time", "arrival_time", "id", earliest_ms=-FOREVER, ahead_ms=FOREVER)
+        columns = replace(columns, uses=needed.uses)
         readers.append(StreamReader(name, MemoryFormat(tables), columns, {}, needed.column_types, join.tick))
     return Pipeline(kind, tuple(readers), tasks), segments
 

@@ -52,7 +52,7 @@ def test_equal_aggregates_are_one_and_the_named_one_where_there_is_one() -> None
     ]
     assert kind.names == ("total", "ratio", "p", "some")
     assert [*kind.values] == [*kind.names]
-    assert [text.strip() for text in kind.inputs[0].derived.values()] == ["a > 1", "a > 2"]
+    assert [text.strip() for text in kind.inputs[0].derives.values()] == ["a > 1", "a > 2"]
     assert kind.explanation.method.startswith("sum as total, sum in ratio, count in ratio, quantile in p, count in som")
 
 

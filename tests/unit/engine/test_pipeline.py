@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.parts.source_mappings import with_uses
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.messages import messages_of
 from tailrace.engine.next_facts import DECLARED
@@ -92,7 +93,7 @@ def test_without_a_key_column_it_is_text() -> None:
 
 
 def test_carried_columns_have_the_types_of_the_source() -> None:
-    columns = replace(columns_of(declared(Path("x")))["readings"], carried={"left_a": "a", "left_b": "b"})
+    columns = with_uses(columns_of(declared(Path("x")))["readings"], carried={"left_a": "a", "left_b": "b"})
     types = {"sensor": "string", "name": "string", "a": "uint8", "b": "timestamp[ns, tz=Asia/Tokyo]"}
     carried = {"left_a": pa.int16(), "left_b": pa.timestamp("us", "UTC")}
     assert column_types_of(columns, types) == ColumnTypes(carried=carried)

@@ -17,14 +17,12 @@ from generators.histogram_stream import SCHEMA, as_batches, as_stream, clip_name
 from generators.replay import disorder
 from generators.replay import write as write_stream
 from kit.draws.videos import count_pixels_one_by_one, random_frames, write_video
+from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.parquet_files import ParquetFiles
 
 START = 1_700_000_000_000
-COLUMNS = SourceMapping(
-    "event_time", "arrival_time", "id", None, {"p": "hist"}, 0, 0, types={"p": pa.list_(pa.float64())}
-)
+COLUMNS = source_mapping("event_time", "arrival_time", "id", None, {"p": "hist"}, types={"p": pa.list_(pa.float64())})
 
 
 def stream(videos: list[Path], bins: Bins = Bins.grey, **options: object) -> pa.Table:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import SourceMapping
@@ -18,7 +19,7 @@ from tailrace.sources.columns import SourceMapping
 NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
 EARLIEST = 946_684_800_000  # 2000-01-01T00:00:00Z
 DAY = 86_400_000
-COLUMNS = SourceMapping("happened", "came", "name", "sensor", {"value": "speed"}, EARLIEST, DAY)
+COLUMNS = source_mapping("happened", "came", "name", "sensor", {"value": "speed"}, earliest_ms=EARLIEST, ahead_ms=DAY)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
@@ -150,7 +151,7 @@ def test_arrival_is_accepted_up_to_the_skew_after_the_record_was_read() -> None:
 
 def test_arrival_is_not_bounded_where_the_time_of_reading_is_unknown() -> None:
     raw = pa.table({"happened": [NOW], "came": [NOW + DAY], "name": ["a"]})
-    columns = SourceMapping("happened", "came", "name", None, {}, EARLIEST, DAY, skew_ms=0)
+    columns = source_mapping("happened", "came", "name", None, earliest_ms=EARLIEST, ahead_ms=DAY, skew_ms=0)
     assert check(raw, columns, np.arange(1), ColumnTypes(), None).tuples.num_rows == 1
 
 
@@ -162,7 +163,7 @@ def test_an_event_time_counts_up_to_the_skew_after_its_own_arrival() -> None:
 
 
 def test_arrival_0_is_accepted() -> None:
-    columns = SourceMapping("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    columns = source_mapping("happened", "came", "name", "sensor", earliest_ms=-DAY, ahead_ms=DAY)
     assert not len(check_records(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)
 
 
@@ -181,7 +182,7 @@ def test_times_in_seconds(zone: str | None) -> None:
 
 # -1 µs lies in the millisecond that begins at -1 ms
 def test_negative_times_are_floored_not_truncated() -> None:
-    columns = SourceMapping("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    columns = source_mapping("happened", "came", "name", "sensor", earliest_ms=-DAY, ahead_ms=DAY)
     times = pa.array([-1, -1000, -1001], pa.timestamp("us"))
     assert check_records(columns=columns, happened=times).tuples.column("event_time").to_pylist() == [-1, -1, -2]
 
@@ -215,12 +216,12 @@ def test_a_text_outside_the_range_of_nanoseconds_is_rejected(text: str) -> None:
 
 
 def test_without_an_arrival_column_the_arrival_time_is_that_of_ingest() -> None:
-    columns = SourceMapping("happened", None, "name", "sensor", {}, EARLIEST, DAY)
+    columns = source_mapping("happened", None, "name", "sensor", earliest_ms=EARLIEST, ahead_ms=DAY)
     assert check_records(columns=columns).tuples.column("arrival_time").to_pylist() == [NOW]
 
 
 def test_without_a_key_column_the_key_is_null() -> None:
-    columns = SourceMapping("happened", "came", "name", None, {}, EARLIEST, DAY)
+    columns = source_mapping("happened", "came", "name", None, earliest_ms=EARLIEST, ahead_ms=DAY)
     assert check_records(columns=columns).tuples.column("key").to_pylist() == [None]
 
 
@@ -267,7 +268,7 @@ def lists(*values: list[float | None] | None) -> pa.Array:
     return pa.array(values, pa.list_(pa.float32()))
 
 
-SHAPES = replace(
+SHAPES = with_uses(
     COLUMNS,
     values={"histogram": "hist", "shape": "wkb", "name": "label"},
     types={"histogram": pa.list_(pa.float64()), "shape": pa.binary(), "name": pa.string()},
@@ -284,7 +285,7 @@ def shaped(columns: SourceMapping, hist: pa.Array, wkb: pa.Array, label: pa.Arra
 
 def test_lists_binary_and_text_reach_the_kind_in_its_types() -> None:
     checked = shaped(SHAPES, lists([1, 2], []), pa.array([b"\0", b""], pa.large_binary()), pa.array(["é", "a\0b"]))
-    assert [checked.tuples.schema.field(name).type for name in SHAPES.types] == list(SHAPES.types.values())
+    assert [checked.tuples.schema.field(name).type for name in SHAPES.values] == [*SHAPES.value_types.values()]
     assert checked.tuples.select(["histogram", "shape", "name"]).to_pylist() == [
         {"histogram": [1.0, 2.0], "shape": b"\0", "name": "é"},
         {"histogram": [], "shape": b"", "name": "a\0b"},
@@ -303,7 +304,7 @@ def test_what_the_kind_rejects_is_quarantined_with_its_reason() -> None:
     assert checked.reasons == ["hist has no mass", "hist is null", "hist has no mass"]
 
 
-CARRIED = replace(COLUMNS, carried={"left_at": "at", "left_speed": "speed"})
+CARRIED = with_uses(COLUMNS, carried={"left_at": "at", "left_speed": "speed"})
 CARRIED_TYPES = ColumnTypes(carried={"left_at": pa.timestamp("us", "UTC"), "left_speed": pa.float32()})
 
 
@@ -337,7 +338,7 @@ def test_an_id_or_key_that_is_no_utf_8_is_rejected_alone(part: str, as_dictionar
 
 
 def test_a_carried_text_that_is_no_utf_8_is_rejected_though_it_may_be_null() -> None:
-    columns = replace(COLUMNS, carried={"left_more": "more"})
+    columns = with_uses(COLUMNS, carried={"left_more": "more"})
     checked = check_records(columns=columns, more=pa.array([b"\xe9", None]).view(pa.string()))
     assert (checked.rejected.tolist(), checked.reasons) == ([0], ["more is no UTF-8"])
     assert checked.tuples.column("left_more").to_pylist() == [None]
@@ -345,7 +346,7 @@ def test_a_carried_text_that_is_no_utf_8_is_rejected_though_it_may_be_null() -> 
 
 def test_a_column_that_is_null_throughout_is_null_in_its_type() -> None:
     kind = pa.timestamp("us", "UTC")
-    columns = replace(COLUMNS, carried={"left_more": "more"})
+    columns = with_uses(COLUMNS, carried={"left_more": "more"})
     types = ColumnTypes(pa.int64(), pa.int64(), {"left_more": kind})
     good = {"happened": [NOW], "came": [NOW], "name": [1], "sensor": [2], "speed": [1.0]}
     checked = check(pa.table(good | {"more": pa.nulls(1)}), columns, np.arange(1), types, None)

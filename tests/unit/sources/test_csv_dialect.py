@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from kit.suite.examples import drawn
 from tailrace.api.declaration import load
 from tailrace.ground.errors import Refused
@@ -26,7 +26,7 @@ from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import RawSegment
 
-COLUMNS = SourceMapping("t", "t", "id", None, {"value": "v"}, 0, 0, carried={"more": "w"})
+COLUMNS = source_mapping("t", "t", "id", None, {"value": "v"}, carried={"more": "w"})
 EUROPEAN = CsvDialect(";", ",")
 DELIMITERS = [",", ";", "\t", "|", " ", "\x01"]
 CR = "carriage returns alone"
@@ -191,7 +191,7 @@ def test_the_defaults_are_the_same_as_none():
     """So a stream that began without them goes on."""
     assert declared(delimiter=",", decimal=".") == declared()
     assert declared().reader(COLUMNS) == CsvFiles(exact=COLUMNS.exact)
-    assert declared(delimiter=";").reader(replace(COLUMNS, carried={})) == CsvFiles(dialect=CsvDialect(";"))
+    assert declared(delimiter=";").reader(with_uses(COLUMNS, carried={})) == CsvFiles(dialect=CsvDialect(";"))
 
 
 LATE_MS = 90_000

@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kit.parts.source_mappings import source_mapping, with_uses
+from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
 from tailrace.sources import csv_files, csv_records
 from tailrace.sources.columns import SourceMapping
@@ -18,7 +20,7 @@ from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = CsvFiles()
-COLUMNS = SourceMapping("t", None, "id", "k", {"value": "v"}, 0, 0)
+COLUMNS = source_mapping("t", None, "id", "k", {"value": "v"})
 TYPES = {"t": "int64", "id": "string", "v": "double"}
 HEADER = b"t,id,v\n"
 GOOD = b"1,a,0.5\n"
@@ -200,7 +202,7 @@ def test_records_whose_values_do_not_fit_show_no_types(path: Path, text: str) ->
 
 
 def test_carried_columns_have_the_narrowest_type_that_has_all_values(path: Path) -> None:
-    carried = replace(COLUMNS, carried={name: name for name in ("flag", "count", "rate", "note")})
+    carried = with_uses(COLUMNS, carried={name: name for name in ("flag", "count", "rate", "note")})
     found = types(path, "t,id,k,v,flag,count,rate,note\n1,a,b,1,true,1,1,1\n2,a,b,1,FALSE,,2.5,x\n", carried)
     assert found is not None
     assert [found[name] for name in ("flag", "count", "rate", "note")] == ["bool", "int64", "double", "string"]
@@ -210,7 +212,7 @@ def test_carried_columns_have_the_narrowest_type_that_has_all_values(path: Path)
 
 
 def test_ids_and_keys_are_texts_whatever_the_first_megabyte_holds(path: Path) -> None:
-    columns = replace(COLUMNS, values={})
+    columns = with_uses(COLUMNS, values={})
     integers = "".join(f"1,{line},8\n" for line in range(10**12, 10**12 + 60_000))
     kinds = types(path, "t,id,k\n" + integers + "5,u1,k1\n", columns)
     assert kinds == {"t": "int64", "id": "string", "k": "string"}
@@ -243,14 +245,16 @@ def test_a_header_that_does_not_fit_is_refused(path: Path, header: str, wrong: s
 
 
 def test_lists_are_refused(path: Path) -> None:
-    shapes = replace(COLUMNS, key=None, values={"shape": "v"}, types={"shape": pa.list_(pa.float64())})
+    shapes = with_uses(COLUMNS, key=None, values={"shape": "v"}, types={"shape": pa.list_(pa.float64())})
     with pytest.raises(Refused, match="CSV has no lists"):
         types(path, "t,id,v\n1,a,2\n", shapes)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 def test_text_is_a_value(path: Path, kind: pa.DataType) -> None:
-    found = types(path, 't,id,v\n1,a,"POINT (1 2)"\n', replace(COLUMNS, key=None, values={"g": "v"}, types={"g": kind}))
+    found = types(
+        path, 't,id,v\n1,a,"POINT (1 2)"\n', with_uses(COLUMNS, key=None, values={"g": "v"}, types={"g": kind})
+    )
     assert found is not None
     assert found["v"] == "string"
 
@@ -277,7 +281,7 @@ def shown(path: Path, *texts: str) -> str:
     return found["more"]
 
 
-MORE = replace(COLUMNS, carried={"left_more": "more"})
+MORE = with_uses(COLUMNS, carried={"left_more": "more"})
 
 
 @pytest.mark.parametrize(
@@ -345,7 +349,10 @@ def test_a_column_that_was_of_doubles_is_text_in_a_file_of_which_no_text_comes_b
 )
 def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_numbers(path, texts, kind, malformed) -> None:
     path.write_text("t,id,k,v\n" + "".join(f"1,a,b,{text}\n" for text in texts))
-    for columns in (replace(COLUMNS, carried={"selected_v": "v"}), replace(COLUMNS, inputs=("v",))):
+    for columns in (
+        with_uses(COLUMNS, carried={"selected_v": "v"}),
+        replace(COLUMNS, projection=Projection.parse({}, "v > 0")),
+    ):
         found = FILES.types(path, columns)
         assert (found or {}).get("v") == kind
         if found is not None:
@@ -353,10 +360,10 @@ def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_number
             assert [texts[fault.row] for fault in raw.malformed] == malformed
 
 
-@pytest.mark.parametrize("other", [{"carried": {"own": "v"}}, {"inputs": ("v",)}], ids=str)
+@pytest.mark.parametrize("other", [{"carried": {"own": "v"}}, {"projection": Projection.parse({}, "v > 0")}], ids=list)
 @pytest.mark.parametrize(("texts", "kind"), [(["1", "9007199254740993"], "int64"), (["1", "2.5"], "double")])
 def test_a_number_of_the_kind_that_is_read_otherwise_too_has_its_own_type(texts, kind, other):
     """As a double, 9007199254740993 would equal 9007199254740992 in a condition."""
     sample = pa.table({name: pa.chunked_array([[text] * 2]) for name, text in (("t", "1"), ("id", "a"), ("k", "b"))})
     sample = sample.append_column("v", pa.chunked_array([texts]))
-    assert shown_types(sample, replace(COLUMNS, **other), {})["v"] == kind
+    assert shown_types(sample, with_uses(COLUMNS, **other), {})["v"] == kind

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.parts.source_mappings import with_uses
 from kit.runs.file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import Refused, Unfit, refuse
 from tailrace.sources import json_files, parquet_files
@@ -128,7 +129,7 @@ def test_a_source_without_a_record_of_fitting_types_is_refused(tmp_path):
 
 
 def test_a_column_that_records_may_leave_out_is_missing_where_no_file_has_it(tmp_path):
-    more = replace(COLUMNS, carried={"left_more": "more"})
+    more = with_uses(COLUMNS, carried={"left_more": "more"})
     for number, value in enumerate([{}, {}, {"More": 1}]):
         write_json(tmp_path, f"{number}.json", GOOD | value)
     feed = FileFeed(tmp_path, "json", more, {}, (), 2, count(0, 10).__next__)
@@ -147,7 +148,7 @@ def test_a_column_that_records_may_leave_out_is_missing_where_no_file_has_it(tmp
 
 def test_a_column_whose_type_is_known_is_not_missing_beside_another_that_a_later_file_lacks(tmp_path):
     write_json(tmp_path, "0.json", GOOD | {"more": 1})
-    feed = FileFeed(tmp_path, "json", replace(COLUMNS, carried={"left_more": "more"}), {}, ())
+    feed = FileFeed(tmp_path, "json", with_uses(COLUMNS, carried={"left_more": "more"}), {}, ())
     assert len(feed.fresh()) == 1
     (tmp_path / "0.json").unlink()
     write_json(tmp_path, "1.json", {"event": 1, "key": "a", "v": 1.0})
@@ -291,7 +292,7 @@ def test_a_call_that_opens_large_files_ends_early(tmp_path, monkeypatch):
     assert calls == [(all_rows(a=2), True), (all_rows(b=2), True), (all_rows(c=2), False), ([], False)]
 
 
-MORE = replace(COLUMNS, carried={"left_more": "more"})
+MORE = with_uses(COLUMNS, carried={"left_more": "more"})
 
 
 def feed_of(directory, types=None, before=(), at_once=None) -> FileFeed:

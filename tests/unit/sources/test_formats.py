@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.formats import FORMATS, list_files, merge_types
 
 
@@ -122,7 +122,7 @@ def test_a_link_to_a_file_is_a_file_and_a_link_to_a_directory_is_refused(tmp_pat
         names(directory)
 
 
-COLUMNS = SourceMapping("t", None, "id", None, {}, 0, 0, carried={"left_more": "more"})
+COLUMNS = source_mapping("t", None, "id", None, carried={"left_more": "more"})
 
 
 def merged(path: Path, before: str, values: pa.Array) -> dict[str, str]:
@@ -195,7 +195,7 @@ def test_a_link_out_of_the_roots_of_sources_is_refused(tmp_path: Path, monkeypat
 
 
 def types_after(directory: Path, first: str, later: str) -> dict[str, str]:
-    columns = SourceMapping("t", None, "id", None, {}, 0, 0)
+    columns = source_mapping("t", None, "id", None)
     types: dict[str, str] = {}
     for name, record in (("a.csv", first), ("b.csv", later)):
         (directory / name).write_text(f"t,id\n{record}\n")
@@ -211,7 +211,7 @@ def test_csv_ids_that_are_integers_in_the_first_file_are_texts_too(tmp_path: Pat
     assert types_after(tmp_path, "1,7", "2,a") == {"t": "int64", "id": "string"}
 
 
-CSV = SourceMapping("t", None, "id", "k", {}, 0, 0, carried={"more": "m"})
+CSV = source_mapping("t", None, "id", "k", carried={"more": "m"})
 CSV_TYPES = {"t": "int64", "id": "int64", "k": "int64", "m": "double"}  # integers: as a checkpoint may have them
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import key_type, read_keys
 from tailrace.sources.verdict import RecordVerdict
 
@@ -21,7 +21,7 @@ DAY, TIME = date(2026, 3, 1), datetime(2026, 3, 1, 12, 0, 0, 1, UTC)
 
 
 def keys_of(raw: pa.Table, key: Any, types: ColumnTypes, verdict: RecordVerdict | None = None, **options: Any) -> Any:
-    columns = SourceMapping("t", "t", "id", key, {}, 0, 0, groups_nulls=options.get("groups_nulls", True))
+    columns = source_mapping("t", "t", "id", key, groups_nulls=options.get("groups_nulls", True))
     return read_keys(verdict or RecordVerdict(raw.num_rows), raw, columns, types, options.get("coded", False))
 
 

@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources import json_files
 from tailrace.sources.check import check
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = JsonFiles()
-COLUMNS = SourceMapping("t", None, "id", "k", {"value": "v"}, 0, 0)
+COLUMNS = source_mapping("t", None, "id", "k", {"value": "v"})
 TYPES = {"t": "int64", "id": "string", "v": "double"}
 GOOD = b'{"t": 1, "id": "a", "v": 0.5}\n'
 
@@ -303,12 +303,12 @@ def test_a_deeply_nested_line_goes_to_quarantine(path: Path) -> None:
 @pytest.mark.parametrize("name", ["t", "id"])
 def test_text_that_is_not_utf_8_goes_to_quarantine(path: Path, name: str) -> None:
     raw = read(path, b'{"%s": "2020-\xff"}\n' % name.encode(), {"t": "string", "id": "string"})
-    columns = SourceMapping("t", None, "id", None, {}, 0, 0)
+    columns = source_mapping("t", None, "id", None)
     check(raw.table, columns, np.arange(raw.table.num_rows), ColumnTypes(), 0)
     assert raw.table.to_pylist() == []
 
 
-SHAPES = replace(COLUMNS, key=None, values={"shape": "v"}, types={"shape": pa.list_(pa.float64())})
+SHAPES = with_uses(COLUMNS, key=None, values={"shape": "v"}, types={"shape": pa.list_(pa.float64())})
 
 
 def test_lists_of_numbers_are_values(path: Path) -> None:
@@ -336,7 +336,7 @@ def test_a_list_of_anything_else_is_quarantined(path: Path, value: bytes, reason
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 def test_text_is_a_value(path: Path, kind: pa.DataType) -> None:
     path.write_bytes(b'{"t": 1, "id": "a", "v": "POINT (1 2)"}\n')
-    assert FILES.types(path, replace(SHAPES, types={"shape": kind}))["v"] == "string"
+    assert FILES.types(path, with_uses(SHAPES, types={"shape": kind}))["v"] == "string"
 
 
 BOM = b"\xef\xbb\xbf"

@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kit.parts.source_mappings import source_mapping, with_uses
+from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
 from tailrace.sources import json_types
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.json_types import shown_types, wrong_value
 
-COLUMNS = SourceMapping("t", None, "id", None, {"x": "lon"}, 0, 0, carried={"left_more": "more", "left_lon": "lon"})
+COLUMNS = source_mapping("t", None, "id", None, {"x": "lon"}, carried={"left_more": "more", "left_lon": "lon"})
 FIXED = {"t": 1, "id": "a", "lon": 1}
 TYPES = {"t": "int64", "id": "string", "lon": "double"}
 OWN = TYPES | {"lon": "int64"}
@@ -53,10 +54,10 @@ def test_the_type_is_that_of_the_first_value_and_double_for_a_fraction(values, k
     ("values", "kind"), [([1], "int64"), (["x", True, None, 2, 3], "int64"), ([1, 2.5], "double"), (["x", {}], None)]
 )
 def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_numbers(values: list[Any], kind: str | None):
-    columns = replace(COLUMNS, carried={"left_lon": "lon"})
+    columns = with_uses(COLUMNS, carried={"left_lon": "lon"})
     types = shown_types([FIXED | {"lon": value} for value in values], columns).types
     assert (types or {}).get("lon") == kind
-    read = replace(COLUMNS, carried={}, inputs=("lon",))
+    read = with_uses(COLUMNS, carried={}, projection=Projection.parse({}, "lon > 0"))
     assert (shown_types([FIXED | {"lon": value} for value in values], read).types or {}).get("lon") == kind
 
 
@@ -80,7 +81,7 @@ def test_some_records_are_looked_at_and_no_more(monkeypatch):
 
 
 def test_without_carried_columns_the_first_record_tells():
-    columns = SourceMapping("t", None, "id", None, {"x": "lon"}, 0, 0)
+    columns = source_mapping("t", None, "id", None, {"x": "lon"})
     records = iter([FIXED, None])
     assert shown_types(records, columns).types == TYPES
     assert next(records) is None
@@ -127,7 +128,7 @@ def test_the_reason_names_the_value_that_is_wrong():
     assert wrong_value(FIXED | {"lon": True}, types) == "lon is of the wrong type: bool, not double"
 
 
-KEYED = replace(COLUMNS, key=("k", "l"), carried={})
+KEYED = with_uses(COLUMNS, key=("k", "l"), carried={})
 
 
 def keys_shown(*records: dict[str, Any], before: dict[str, str] | None = None) -> list[str] | None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused, Unfit
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.kafka_feed import KafkaFeed
 from tailrace.sources.kafka_records import Records
 
 PROJECTION = Projection.parse({}, "amuont > 0 and paid")
-COLUMNS = replace(
-    SourceMapping("at", "came", "id", None, {}, 0, 0, projection=PROJECTION), inputs=PROJECTION.inputs, stream="events"
-)
+COLUMNS = source_mapping("at", "came", "id", None, projection=PROJECTION, stream="events")
 RECORD = {"at": 1, "came": 1, "id": "a", "amount": 2.5}
 
 
@@ -91,7 +88,7 @@ def test_a_column_that_each_record_has_to_have_is_refused_and_a_live_run_names_n
 
 
 def test_a_live_topic_waits_for_a_key_and_a_bounded_one_takes_nulls_for_texts() -> None:
-    columns = SourceMapping("at", "came", "id", "k", {}, 0, 0, stream="events")
+    columns = source_mapping("at", "came", "id", "k", stream="events")
     topic = Topic(RECORD | {"k": None}, RECORD | {"id": "b", "k": None})
     waiting, bounded = (
         KafkaFeed(topic, topic, columns, {}, None, None, 0.0, live)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.query.sections import Source
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import DeclaredSource
@@ -24,7 +25,7 @@ SOURCE = topic(servers="a:1,b:2")
 
 
 def columns(arrival_time: str) -> SourceMapping:
-    return SourceMapping("at", arrival_time, ID, None, {}, 0, 0, carried={"left_more": "more"})
+    return source_mapping("at", arrival_time, ID, None, carried={"left_more": "more"})
 
 
 def test_a_topic_has_a_place_and_no_path() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000
-COLUMNS = SourceMapping("event", "came", "name", "sensor", {"value": "speed"}, 0, 0)
+COLUMNS = source_mapping("event", "came", "name", "sensor", {"value": "speed"})
 FILES = ParquetFiles()
 
 
@@ -107,7 +106,7 @@ def test_a_fitting_type_is_accepted(path: Path, name: str, values: pa.Array) -> 
     assert name in FILES.types(path, COLUMNS)
 
 
-CARRIED = replace(COLUMNS, carried={"left_more": "more", "left_speed": "speed"})
+CARRIED = with_uses(COLUMNS, carried={"left_more": "more", "left_speed": "speed"})
 
 
 def test_a_carried_column_may_have_many_types_and_may_be_a_value_too(path: Path) -> None:
@@ -331,7 +330,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     ],
 )
 def test_a_value_column_holds_the_type_that_the_kind_takes(tmp_path: Path, wanted, stored, fits: bool) -> None:
-    columns = SourceMapping("at", "at", "name", None, {"shape": "hist"}, 0, 0, types={"shape": wanted})
+    columns = source_mapping("at", "at", "name", None, {"shape": "hist"}, types={"shape": wanted})
     table = pa.table({"at": pa.array([1]), "name": pa.array(["a"]), "hist": pa.nulls(1, stored)})
     pq.write_table(table, tmp_path / "part.parquet")
     if fits:

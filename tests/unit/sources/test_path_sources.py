@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import TypeAdapter
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Unfit
 from tailrace.query.sections import Source
 from tailrace.sources.columns import SourceMapping
@@ -29,7 +30,7 @@ def declared(format_name: str, path: Path | str = "/data/in", connection: str | 
 
 
 def columns(arrival_time: str | None = "came", **carried: str) -> SourceMapping:
-    return SourceMapping("at", arrival_time, "id", None, {}, 0, 0, carried=carried)
+    return source_mapping("at", arrival_time, "id", None, carried=carried)
 
 
 class NoTables:

@@ -7,28 +7,29 @@ from pathlib import Path
 
 import pytest
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import SourceMapping
+from tailrace.kind.column_use import AGGREGATION, ColumnUse
 from tailrace.sources.required_columns import require
 
 
 @pytest.mark.parametrize("part", ["event_time", "arrival_time", "id", "key", "value"])
 def test_every_column_that_the_query_names_is_required(part: str) -> None:
-    columns = SourceMapping("e", "a", "i", "k", {"value": "v"}, 0, 0)
+    columns = source_mapping("e", "a", "i", "k", {"value": "v"})
     name = columns.named()[part]
     with pytest.raises(Refused, match=f"no column '{name}', which the query names as {part}"):
         require(Path("file"), columns, [other for other in "eaikv" if other != name])
 
 
 def test_optional_columns_that_the_query_does_not_name_are_not_required() -> None:
-    require(Path("file"), SourceMapping("e", None, "i", None, {}, 0, 0), ["e", "i"])
+    require(Path("file"), source_mapping("e", None, "i", None), ["e", "i"])
 
 
 def test_each_missing_column_is_named_by_its_field_and_its_place_in_an_expression() -> None:
     projection = Projection.parse({"net": "amount /\n  amuont"}, "paid and `stat us` = 'x'")
-    columns = SourceMapping("e", None, "i", ("k",), {}, 0, 0, carried={"value_w": "Weight"}, projection=projection)
-    columns = replace(columns, inputs=projection.inputs, stream="s", part_fields={"value_w": "aggregate.a.column"})
+    uses = (ColumnUse("Weight", AGGREGATION, part="value_w", field="aggregate.a.column"),)
+    columns = replace(source_mapping("e", None, "i", ("k",), projection=projection, stream="s"), uses=uses)
     with pytest.raises(Refused) as refused:
         require("in/1.csv", columns, ["e", "i", "amount", "status", "paid", "weight"])
     assert [(problem.where, problem.remedy.partition(";")[0]) for problem in refused.value.problems] == [

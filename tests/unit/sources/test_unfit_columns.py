@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.api.declaration import load
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.sections import Source
@@ -18,7 +18,7 @@ from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.required_columns import UnknownTypes
 
-COLUMNS = SourceMapping("t", "t", "id", "k", {"value": "v"}, 0, 0, stream="s")
+COLUMNS = source_mapping("t", "t", "id", "k", {"value": "v"}, stream="s")
 GOOD = {"t": 1, "id": "a", "k": "b", "v": 2}
 
 
@@ -84,13 +84,13 @@ def test_a_column_without_any_value_is_not_named(tmp_path):
 
 def test_columns_that_only_expressions_read_are_not_named(tmp_path):
     write_json(tmp_path / "a.json", GOOD | {"k": 1.5})
-    (problem,) = of_directory(tmp_path, "json", replace(COLUMNS, carried={"flag": "k", "more": "v"}, key="k"))
+    (problem,) = of_directory(tmp_path, "json", with_uses(COLUMNS, carried={"flag": "k", "more": "v"}, key="k"))
     assert "in k: 1.5" in problem.fault
 
 
 def text_problems(path: Path, values: list[Any], **options: str) -> list[Problem]:
     """What is said of the column w of texts, beside a column of numbers."""
-    columns = replace(COLUMNS, key=None, carried={"more": "w"})
+    columns = with_uses(COLUMNS, key=None, carried={"more": "w"})
     sign = options.get("delimiter", ",")
     rows = [["t", "id", "v", "w"], *([number, number, 1, value] for number, value in enumerate(values))]
     (path / "a.csv").write_text("".join(sign.join(map(str, row)) + "\n" for row in rows))

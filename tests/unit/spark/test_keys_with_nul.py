@@ -108,7 +108,7 @@ TOP = TopK(Sliding(10, 10), uses_of(), pa.string(), k=1, descending=True)
 @pytest.mark.parametrize("kind", [SUM, TOP], ids=["sum", "topk"])
 def test_errors_are_measured_over_answers_in_chunks(kind):
     tuples = [Tuple(0, 0, f"t{number}", key, 1.0) for number, key in enumerate(KEYS.values())]
-    name = next(iter({**kind.inputs[0].columns, **kind.inputs[0].carried}))
+    name = next(iter({**kind.inputs[0].values, **kind.inputs[0].carried}))
     content = raw_table(tuples).rename_columns({"value": name}).combine_chunks().to_batches()[0]
     answers = pa.Table.from_batches([kind.evaluate(content.slice(start, 2)) for start in (0, 2, 4)])
     errors = kind.errors(answers.slice(0, 3), answers)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.sources import parquet_files
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 from tailrace.storage import delta_feed
 from tailrace.storage.delta_feed import DeltaFeed
 
-COLUMNS = SourceMapping("event", None, "id", "key", {"value": "v"}, 0, 0)
+COLUMNS = source_mapping("event", None, "id", "key", {"value": "v"})
 TYPES = {"event": "int64", "id": "string", "key": "string", "v": "double"}
 
 
@@ -650,7 +649,7 @@ def test_a_file_outside_of_the_roots_of_sources_is_refused(path, tmp_path, monke
     assert ids(make_feed(path).fresh())[:2] == "ab"
 
 
-MORE = replace(COLUMNS, carried={"left_more": "more"})
+MORE = with_uses(COLUMNS, carried={"left_more": "more"})
 
 
 @pytest.mark.parametrize("is_listed", [False, True])

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kit.draws.kind_samples import kind_of, query_of
 from kit.oracles.oracle import Settings
+from kit.parts.source_mappings import with_uses
 from kit.runs.harness import make_pipeline
 from tailrace.delivery.answer_log import AnswerLog
 from tailrace.delivery.public_answers import PublicAnswers
@@ -86,7 +87,7 @@ def described(directory: Path) -> str:
     upstream, reader = Layout(directory / "sum"), Layout(directory / "reader")
     AnswerLog(upstream, reader, "upstream").refresh()
     (stream,) = make_pipeline(Settings(10, 5, 100)).readers
-    columns = replace(stream.columns, carried={"left_at": "at"})
+    columns = with_uses(stream.columns, carried={"left_at": "at"})
     types = ColumnTypes(carried={"left_at": TIME})
     histories = history_schemas([replace(stream, columns=columns, column_types=types, history=Path("history"))])
     Tables(reader).create(histories, ["history"])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bench.local_engine import MemoryFormat
 from kit.draws.aggregates import kind_of
 from kit.oracles.oracle import Settings, Tuple
+from kit.parts.source_mappings import with_uses
 from kit.runs.harness import make_pipeline
 from kit.runs.memory_tables import MemoryTables
 from kit.runs.warehouse import EPOCH
@@ -199,7 +200,7 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
 def test_carried_columns_alone_are_read_as_well():
     names = {"event_time": [5, 6], "arrival_time": [5, 6], "id": ["a", "b"], "key": ["k", "k"], "value": [1.0, 2.0]}
     table = pa.table(names | {"more": ["x", None]})
-    columns = replace(STREAM.columns, values={}, carried={"left_more": "more"}, earliest_ms=0)
+    columns = with_uses(STREAM.columns, values={}, carried={"left_more": "more"}, earliest_ms=0)
     types = ColumnTypes(carried={"left_more": pa.string()})
     stream = replace(STREAM, format=MemoryFormat({"a": table}), columns=columns, column_types=types)
     segments = SEGMENTS[:1]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.columns import SourceMapping
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout
 
@@ -31,7 +31,7 @@ FIT = [c for c in string.punctuation if c not in (*UNFIT, "/")] + [
 @pytest.mark.parametrize("character", UNFIT, ids=ascii)
 def test_a_path_that_delta_cannot_handle_is_refused_naming_the_character(tmp_path: Path, character: str) -> None:
     path = tmp_path / f"x{character}y"
-    columns = SourceMapping("event", None, "id", "key", {}, 0, 0)
+    columns = source_mapping("event", None, "id", "key")
     for open_path in (lambda: Layout.for_query(path, "q"), lambda: DeltaFeed(path, columns, {}, {}, -1)):
         with pytest.raises(Refused) as error_info:
             open_path()

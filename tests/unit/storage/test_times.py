@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kit.oracles.oracle import Settings
+from kit.parts.source_mappings import with_uses
 from kit.runs.harness import make_pipeline
 from tailrace.ground.times import TIME, with_times
 from tailrace.kind.inputs import ColumnTypes
@@ -40,7 +41,7 @@ def test_a_carried_timestamp_stays_one(tmp_path):
 
 def test_a_history_has_the_carried_columns():
     (reader,) = make_pipeline(Settings(10, 5, 100)).readers
-    columns = replace(reader.columns, carried={"left_at": "at", "left_fare": "fare"})
+    columns = with_uses(reader.columns, carried={"left_at": "at", "left_fare": "fare"})
     types = ColumnTypes(carried={"left_at": TIME, "left_fare": pa.decimal128(9, 2)})
     reader = replace(reader, columns=columns, column_types=types, history=Path("history"))
     (schema,) = history_schemas([reader]).values()
