@@ -106,7 +106,6 @@ class EmbeddedAirflow:
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(self.password_file),
-            AIRFLOW_MARK: str(self.directory),
             **environment,
         }
         self._child: subprocess.Popen[bytes] | None = None
@@ -146,7 +145,8 @@ class EmbeddedAirflow:
             with open(self.log, "ab", opener=private) as output:
                 self._child = subprocess.Popen(
                     [sys.executable, "-m", "tailrace.orchestration.airflow_parts"],
-                    env=self._base_environment | self.environment,
+                    # Shells take over its environment, but not the mark, by which processes are found and killed.
+                    env=self._base_environment | self.environment | {AIRFLOW_MARK: str(self.directory)},
                     cwd=self.directory,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
