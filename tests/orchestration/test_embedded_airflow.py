@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from kit.suite.waiting import PATIENCE_S
 from tailrace.orchestration import airflow_command
 from tailrace.orchestration import embedded_airflow as module
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
+from tailrace.orchestration.platform_environment import write_environment
 
 LOCKED = "sqlite3.OperationalError: database is locked"
 HALF_DONE = "AlreadyRunningBackfill: Another backfill is running for Dag x."
@@ -118,3 +120,30 @@ def test_a_start_that_takes_too_long_names_the_missing_parts(start_airflow):
 def test_a_start_whose_process_ended_raises_at_once(start_airflow):
     with pytest.raises(RuntimeError, match="it ended with exit code 3; it waited for Airflow's API server"):
         start_airflow(None, exit_code=3)
+
+
+@pytest.mark.needs("process")
+def test_its_processes_are_those_it_has_started_and_none_of_a_shell_with_its_environment(tmp_path, monkeypatch):
+    """The shell's would be killed at its end, and by its next start."""
+    airflow = EmbeddedAirflow(tmp_path / "airflow", Path("dags"), {})
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\ncd / && exec sleep 600\n")
+    sleeper.chmod(0o700)
+    monkeypatch.setattr(module.sys, "executable", str(sleeper))
+    monkeypatch.setattr(airflow, "_await", lambda *_: None)
+    write_environment(tmp_path, airflow.environment)
+    shell = subprocess.Popen(
+        ["sh", "-c", f". {tmp_path}/env.sh && echo ready && exec sleep 600"], stdout=subprocess.PIPE
+    )
+    try:
+        assert shell.stdout.readline() == b"ready\n"
+        airflow.start()
+        assert [process.pid for process in airflow.processes()] == [airflow._child.pid]
+        airflow.kill()
+        assert airflow._child.wait(PATIENCE_S)
+        assert shell.poll() is None
+    finally:
+        airflow.kill()
+        shell.kill()
+        shell.wait()
+        shell.stdout.close()

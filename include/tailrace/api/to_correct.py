@@ -1,4 +1,4 @@
-"""The late tuples of a stream that wait for a correction, and what corrects them, as each status shows it."""
+"""What of a stream waits for a correction, late tuples and repeats, and what corrects it, as each status shows it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailrace.api.named import query_named
+from tailrace.correction.repeated_answers import count_repeated
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.command_line import CommandLine
+from tailrace.ground.errors import Refused
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
@@ -16,18 +19,21 @@ from tailrace.storage.query_file import QueryFile
 
 @dataclass(frozen=True)
 class ToCorrect:
-    """The late tuples of a stream that wait for a correction.
+    """The late tuples and repeats of a stream that wait for a correction.
 
     Attributes
     ----------
+    layout : Layout
+        The folders and files of the query.
     late : int
-        The number of them.
+        The number of late tuples.
     command : CommandLine
         The commands about the query, with its file where that is known.
     dag : str or None
         The DAG that corrects them; None without Airflow.
     """
 
+    layout: Layout
     late: int
     command: CommandLine
     dag: str | None = None
@@ -38,10 +44,21 @@ class ToCorrect:
         noted = QueryFile.read(layout) if file is None else QueryFile(layout, file)
         file, streams = (None, None) if noted is None else (noted.file, noted.streams)
         command = CommandLine(file, str(layout.home.parent), streams)
-        return ToCorrect(count_uncorrected(OpenedTables(layout)), command, dag)
+        return ToCorrect(layout, count_uncorrected(OpenedTables(layout)), command, dag)
 
     def lines(self) -> Iterator[str]:
-        """Yield how many tuples wait, with what corrects them; nothing where none waits."""
+        """Yield how many late tuples and answers with repeats wait, with what corrects them; nothing if none waits."""
+        dag = "" if self.dag is None else f"; or the DAG, unpaused: airflow dags trigger {self.dag}"
+        correction = f"{self.command('correct')}{dag}"
         if self.late:
-            dag = "" if self.dag is None else f"; or the DAG, unpaused: airflow dags trigger {self.dag}"
-            yield f"{counted(self.late, 'late tuple')} to correct: {self.command('correct')}{dag}"
+            yield f"{counted(self.late, 'late tuple')} to correct: {correction}"
+        try:
+            repeated = count_repeated(
+                query_named(self.layout.home.name, str(self.layout.home.parent)).declared, self.layout
+            )
+        except (Refused, OSError):  # without the declaration, or the source, nobody knows
+            return
+        if repeated is None:
+            yield "too many records may repeat an id to be read: whether answers count repeats was not looked at"
+        elif repeated:
+            yield f"{counted(repeated, 'answer')} with repeats of ids to correct: {correction}"

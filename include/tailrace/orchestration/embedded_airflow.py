@@ -107,7 +107,6 @@ class EmbeddedAirflow(EmbeddedProcesses):
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(self.password_file),
-            AIRFLOW_MARK: str(self.directory),
             **environment,
         }
         self._child: subprocess.Popen[bytes] | None = None

@@ -1,4 +1,7 @@
-"""Records that repeat an id: `validate --source` and `run` count them by content, `correct` those with another one."""
+"""Records that repeat an id: `validate --source` and `run` count them by content, `correct` those with another one.
+
+A status counts the answers that hold them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.correction import repeated_ids
+from tailrace.correction import repeated_answers, repeated_ids
 
 FIRST = """\
 id,at,came,value
@@ -100,3 +103,26 @@ def test_of_too_many_records_to_read_this_is_said(folder, tailrace, monkeypatch)
     monkeypatch.setattr(repeated_ids, "AT_ONCE", 3)
     run = tailrace("run", *OPTIONS, "--bounded").stderr
     assert said(run) == ["too many records may repeat an id to be read: whether with other content was not looked at"]
+
+
+def test_a_status_says_how_many_answers_with_repeats_wait_for_a_correction(folder, tailrace, monkeypatch):
+    """They came on time: nothing is late, and only a correction drops them."""
+    command = f"tailrace correct {folder}/own.yaml --warehouse {folder}/out"
+
+    def waiting() -> list[str]:
+        return [
+            line for line in tailrace("status", "own", "--warehouse", "out").stdout.splitlines() if "repeat" in line
+        ]
+
+    tailrace("run", *OPTIONS, "--bounded")
+    assert waiting() == [f"1 answer with repeats of ids to correct: {command}"]
+    tailrace("correct", *OPTIONS)
+    assert waiting() == []
+    (folder / "in" / "2.csv").write_text(SECOND.replace("2026-03-01", "2026-03-02"))
+    tailrace("run", *OPTIONS, "--bounded")
+    assert waiting() == [f"2 answers with repeats of ids to correct: {command}"], "of windows that closed after it"
+    with monkeypatch.context() as patch:
+        patch.setattr(repeated_answers, "AT_ONCE", 8)
+        assert "whether answers count repeats was not looked at" in waiting()[0]
+    tailrace("correct", *OPTIONS, "--arrived-from", "2026-03-02T00:00:00Z", "--arrived-to", "2026-03-02T08:02:06Z")
+    assert waiting() == []

@@ -1,0 +1,61 @@
+"""Counts the streamed answers that hold a repeat of an id and that no correction has given since.
+
+Such a repeat came on time, so the table `late` has nothing of it. This process reads ids and times of history where ids
+can come twice, but not of long histories: a status asks for it.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.correction.given_answers import read_given
+from tailrace.correction.history_scan import AT_ONCE, HistoryScan
+from tailrace.correction.intervals import corrected_intervals, uncovered
+from tailrace.correction.scan_job import DistributedScan
+from tailrace.engine.pipeline import Pipeline
+from tailrace.ground.matching import select
+from tailrace.ground.time_limits import LATEST_MS
+from tailrace.query.query import Query
+from tailrace.storage.layout import Layout
+from tailrace.storage.log import Log
+from tailrace.storage.manifest import changes
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.progress import committed_until
+from tailrace.tables.every import in_ms
+
+
+def count_repeated(query: Query, layout: Layout) -> int | None:
+    """Return the number of answers; None where too many records may repeat an id to be read.
+
+    0 where the stream itself drops repeats: as far as it remembers ids, its answers count none. 0 also for a query that
+    has changed since its stream began.
+    """
+    tables, manifest = OpenedTables(layout), layout.manifest()
+    until = committed_until(tables)
+    drops = query.disorder.deduplicate or not query.has_late_tuples
+    if drops or manifest is None or until is None or not tables.has("results"):
+        return 0
+    if changes(manifest, query):
+        return 0
+    query = query.fixed_by(manifest.structure)
+    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
+    logs, model = [Log.read(reader, tables, until) for reader in pipeline.readers], pipeline.kind.answers
+    pieces = [piece for log in logs for piece in log.with_repeats().pieces()]
+    if not pieces or any(reader.takes_newest for reader in pipeline.readers):
+        return 0
+    if sum(piece.rows for piece in pieces) > AT_ONCE // pipeline.kind.row_weight:
+        return None
+    gaps = uncovered(corrected_intervals(tables), LATEST_MS)
+    given = pa.concat_tables([read_given(tables, model, *gap) for gap in gaps])
+    history, ranges = HistoryScan(pipeline, lambda: logs, _no_scan, 1), model.affected_from(given).ranges()
+    repeats = [history.repeats(side, ranges) for side in range(len(logs))]
+    no_late = in_ms(tables.schema("late").empty_table())
+    hold = select(given, model.missed_or_repeated(no_late, given, repeats).contains(given))
+    if hold.num_rows and tables.has("corrections"):
+        corrected = tables.read("corrections", model.identity.columns)
+        hold = select(hold, model.identity.find(hold, corrected) < 0)
+    return hold.num_rows
+
+
+def _no_scan(buckets: int) -> DistributedScan:
+    raise AssertionError("history was measured: this process reads it")
