@@ -23,8 +23,14 @@ def question_part(root: Path) -> str:
     """Return the questions, each with both forms of its query."""
     found = _QUESTION.findall((root / QUESTIONS).read_text())
     return "\n\n".join(
-        f"### {title}\n\n```sql\n{sql}```\n\n```yaml\n{_sections(sql, zone)}```" for title, zone, sql in found
+        f"### {title}\n\n```sql\n{sql}```\n{_beside(zone)}\n```yaml\n{_sections(sql, zone)}```"
+        for title, zone, sql in found
     )
+
+
+def _beside(zone: str) -> str:
+    """Return the line on what stands beside SQL text whose windows are those of a time zone."""
+    return f"\nSQL names no zone: `window: {{timezone: {zone}}}` stands beside the text.\n" if zone else ""
 
 
 def _sections(sql: str, zone: str) -> str:

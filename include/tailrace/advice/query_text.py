@@ -33,8 +33,11 @@ EARLIEST_MS = ms(Bounds().earliest - EPOCH)
 STREAM = "records"
 """The name of the stream in the query."""
 
-_WINDOWS_MS = (100, 1000, 10_000, 60_000, 300_000, 900_000, 3_600_000, 21_600_000, 86_400_000)
+_DAY_MS = 86_400_000
+_WINDOWS_MS = (100, 1000, 10_000, 60_000, 300_000, 900_000, 3_600_000, 21_600_000, _DAY_MS)
 _WINDOWS_OF_SAMPLE = 20
+_RECORDS_OF_ANSWER = 4
+_OF_FILE = "  # one file; if more will come, name a directory with all of them, from the first run on"
 _LONGEST_SLACK_MS = 7 * 86_400_000
 _MOST_COLUMNS = 60
 _MOST_OTHERS = 8
@@ -67,7 +70,7 @@ class QueryText:
     @property
     def assumes_zone(self) -> bool:
         """Whether times state no zone, and nobody has said which one they are of."""
-        return self.timezone is None and any(map(self._is_local, _TIMES))
+        return self.timezone is None and self._has_local_times
 
     @property
     def without_zone(self) -> str:
@@ -83,6 +86,11 @@ class QueryText:
     def text(self, profile: DelayProfile | None = None) -> str:
         """Return the text of the file; without a profile for any time, and without a wait."""
         return "\n".join([*self._head(), *self._stream(profile), *self._windows(profile), *self._answers()]) + "\n"
+
+    @property
+    def _has_local_times(self) -> bool:
+        """Whether event or arrival times state no zone."""
+        return self._is_local("event_time") or self._is_local("arrival_time")
 
     def _is_local(self, part: str) -> bool:
         column = self.roles.column(part)
@@ -101,7 +109,8 @@ class QueryText:
         yield "    source:"
         for name, value in self.sample.source.items():
             at = os.path.relpath(value, self.file.absolute().parent) if name == "path" else value
-            yield f"      {name}: {scalar(at)}"
+            is_file = name == "path" and Path(value).is_file()
+            yield f"      {name}: {scalar(at)}{_OF_FILE if is_file else ''}"
         yield f"    event_time: {scalar(self._name_of('event_time'))}  # {self._reason('event_time')}"
         yield from self._arrival()
         if self.roles.column("id") is not None:
@@ -114,6 +123,9 @@ class QueryText:
                 yield f"    # other columns that could be keys: {others}"
         if derived := dict(self._derived()):
             yield "    columns:  # by Spark SQL's expressions"
+            if self.roles.column("value") is not None and self._is_derived("value"):
+                yield "      # A record whose text is no number goes to quarantine, and counts in no answer;"
+                yield "      # with try_cast in place of cast it has no number, and is counted."
             yield from (f"      {name}: {scalar(expression)}" for name, expression in derived.items())
         yield from self._zone()
         if profile is None or profile.first < EARLIEST_MS:
@@ -151,12 +163,16 @@ class QueryText:
     def _zone(self) -> Iterator[str]:
         if self.assumes_zone:
             yield f"    timezone: UTC  # {ASSUMED}: {self.without_zone}. Write the zone of the clocks, as Europe/Berlin"
-        elif any(map(self._is_local, _TIMES)):
+        elif self._has_local_times:
             yield f"    timezone: {self.timezone}  # of times that state none"
 
     def _windows(self, profile: DelayProfile | None) -> Iterator[str]:
-        size = 3_600_000 if profile is None else window_ms(profile)
-        yield f"window: {format_duration(size)}  # or {{size: 1 h, slide: 5 min}}; with a timezone 1 d, 1 month"
+        key = self.roles.column("key")
+        size = 3_600_000 if profile is None else window_ms(profile, 1 if key is None else key.distinct)
+        zone = self.timezone if self._has_local_times else None
+        day = f"{{size: 1 d, timezone: {zone or 'Europe/Berlin'}}}"
+        window = day if size == _DAY_MS and zone is not None else format_duration(size)
+        yield f"window: {window}  # or {{size: 1 h, slide: 5 min}}; by a calendar {day}, or 1 month"
         slack, share = (0, 0.0) if profile is None else chosen_slack(profile)
         if slack:
             yield f"# In the sample at most {share:.0%} of the records come after a window has waited so long for them."
@@ -231,9 +247,11 @@ def free_name(name: str, columns: Mapping[str, object]) -> str:
     return name
 
 
-def window_ms(profile: DelayProfile) -> int:
-    """Return the size of windows of which a sample has some twenty."""
-    most = (profile.last - profile.first) // _WINDOWS_OF_SAMPLE
+def window_ms(profile: DelayProfile, keys: int) -> int:
+    """Return the size of windows of which a sample has some twenty; fewer where their answers had too few records."""
+    span = profile.last - profile.first
+    of_records = span * _RECORDS_OF_ANSWER * keys // len(profile.wait)
+    most = max(span // _WINDOWS_OF_SAMPLE, min(of_records, span // 2))
     return max((size for size in _WINDOWS_MS if size <= most), default=_WINDOWS_MS[0])
 
 

@@ -14,9 +14,11 @@ from tailrace.engine.other_contents import OTHER
 from tailrace.ground import html
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.words import counted
+from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.opened_tables import OpenedTables
-from tailrace.storage.progress import closed_at_end, held_back
+from tailrace.storage.progress import EndOfRun, end_of_run, held_back
 from tailrace.stream.run_summary import RunSummary
+from tailrace.windows.windows import Ints
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,16 +74,20 @@ class Run(WarehouseQuery):
             return
         if not self.batches:
             yield "nothing new to read"
-        yield from self.summary.lines(self._closed)
+        yield from self.summary.lines(self._end_before, self._first_end)
         # A join with a table holds back no row.
         if self.declared.has_late_tuples and (held := held_back(OpenedTables(self.layout))):
             keep_open = "--keep-open" if self.names_options else "keep_open"
             ends = f"it is complete when more comes, or at the end of a run without {keep_open}"
             yield f"{counted(held, 'row')} {'waits' if held == 1 else 'wait'} in an open tick: {ends}"
 
-    def _closed(self) -> int | None:
-        """Return the time up to which the end of the run before had closed windows, ms; None if it had not."""
-        return closed_at_end(OpenedTables(self.layout), (self.summary.first_batch or 0) - 1)
+    def _end_before(self) -> EndOfRun | None:
+        """Return the end of the run before; None if it did not close what was open."""
+        return end_of_run(OpenedTables(self.layout), (self.summary.first_batch or 0) - 1)
+
+    def _first_end(self, time: Ints) -> Ints:
+        """Return the end of the earliest window over each late tuple, by its time in ms; the time of one of pairs."""
+        return self.declared.window.windows.first_end(time) if isinstance(self.declared, WindowedQuery) else time
 
     def _looked_at_again(self, is_corrected_next: bool) -> list[str]:
         """Look again at the records that the run has read; a source that has changed since is no failure of the run."""

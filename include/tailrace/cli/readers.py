@@ -38,6 +38,7 @@ def validate(
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
     from tailrace.query.chain import chain_of
     from tailrace.query.loading import load, located
+    from tailrace.stream.opening_lines import window_zone_lines
 
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
@@ -59,6 +60,8 @@ def validate(
             problems.append(Problem(f"{file}: name", fault, "a name of its own for each query"))
         else:
             screen.out.print(f"{file}: no fault found", soft_wrap=True)
+            for line in window_zone_lines(query):
+                screen.out.print(f"attention: {line}", markup=False, soft_wrap=True)
     if problems:
         raise Refused(problems)
     if not source:

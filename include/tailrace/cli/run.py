@@ -49,7 +49,7 @@ def run(
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
-    from tailrace.stream.opening_lines import awaited, text_time_lines, zone_lines
+    from tailrace.stream.opening_lines import awaited, text_time_lines, window_zone_lines, zone_lines
     from tailrace.stream.written_answers import noting_written
     from tailrace.terminal.stream_progress import ProgressPrinter
 
@@ -69,7 +69,8 @@ def run(
     def opening() -> Iterator[str]:
         manifest = query.layout.manifest()
         types = {} if manifest is None else manifest.types
-        return chain(zone_lines(query.declared, types), text_time_lines(query.declared, types))
+        declared = query.declared
+        return chain(zone_lines(declared, types), window_zone_lines(declared), text_time_lines(declared, types))
 
     with ProgressPrinter(opening, is_live=not bounded) as progress:
         ended = query.run(

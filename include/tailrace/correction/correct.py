@@ -98,7 +98,10 @@ def correct(
         affected = with_whole_sessions(history_scan, affected)
         revised = revise(history_scan, answers, affected, as_of, str(correction_range))
         recorded = tables.read("correction_runs", ["interval"])["interval"].to_pylist()
-        rows, changed = revised.rows, revised.changed(str(correction_range), str(correction_range) in recorded)
+        rows, (changed, recounted) = (
+            revised.rows,
+            revised.changed(str(correction_range), str(correction_range) in recorded),
+        )
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"], "corrections")
         require_held()
@@ -110,13 +113,13 @@ def correct(
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         report = replace(report, changed=changed)
         ledger = asdict(report) | {"started_at": started}
-        del ledger["other_contents"], ledger["covers"]
+        del ledger["other_contents"], ledger["covers"], ledger["recounted"]
         tables.add("correction_runs", CORRECTION_RUNS.table([ledger]))
         tables.compact(CORRECTION_TABLES)
         contents = None
         if not correction_range.arrival:
             contents = in_events(query, pipeline, history_scan.logs, *correction_range.bounds)
-        report = replace(report, other_contents=contents)
+        report = replace(report, other_contents=contents, recounted=recounted)
     deliver_all(layout, query, pipeline.kind)
     return report
 
@@ -220,15 +223,21 @@ class Revised:
     versions: pa.Table
     kind: WindowedKind
 
-    def changed(self, interval: str, is_recorded: bool) -> int:
-        """Count the answers that these versions add or change; retractions are not counted.
+    def changed(self, interval: str, is_recorded: bool) -> tuple[int, int]:
+        """Count the answers that these versions add or change, and those among them of which only `tuples` differs.
+
+        Retractions are not counted.
 
         A run of the same interval has changed some of them already. If it died before the ledger recorded it, they
         count now.
         """
         versions = self.versions if is_recorded else of_others(self.versions, interval)
         model = self.kind.answers
-        return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, versions)
+        every, values = (
+            count_changed(model.identity, model.row_identity, content, self.rows, versions)
+            for content in (self.kind.answer, pa.schema([each for each in self.kind.answer if each.name != "tuples"]))
+        )
+        return every, every - values
 
     @property
     def taken_back(self) -> int:

@@ -24,9 +24,10 @@ class CorrectionReport:
     the condition of a join failed, `where_failure` the reason of one. `lookups` has the versions of the tables in which
     the correction looked up again, by the lookups' names, as JSON. `changed` is the number of corrected answers that
     are new, or other ones than before; the others are given again, as with a later `as_of` they take precedence over
-    what a correction with an earlier one may still give. `other_contents` are the records of each stream in a range of
+    what a correction with an earlier one may still give. Of `recounted` ones among them only the number of tuples
+    changed, as of a ranking that a late tuple is not in. `other_contents` are the records of each stream in a range of
     event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
-    not have them. `covers` is what `interval` names.
+    not have them, nor `recounted`. `covers` is what `interval` names.
     """
 
     interval: str
@@ -43,6 +44,7 @@ class CorrectionReport:
     lookups: str | None = None
     changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
     other_contents: Sequence[RepeatedIds | None] | None = None
+    recounted: int = field(default=0, compare=False)
     covers: CorrectionRange = field(default=CorrectionRange(), compare=False)
 
     def lines(self) -> list[str]:
@@ -52,7 +54,8 @@ class CorrectionReport:
     @property
     def _counts(self) -> str:
         given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
-        counts = f"{self.changed or 0:,} of {given} changed, {self.retracted:,} taken back, {late}"
+        alone = f" ({self.recounted:,} only in the number of tuples)" if self.recounted else ""
+        counts = f"{self.changed or 0:,} of {given} changed{alone}, {self.retracted:,} taken back, {late}"
         if self.repeats:
             counts += f", {counted(self.repeats, 'repeat')} of ids"
         return f"{counts}, looked up in versions {self.lookups}" if self.lookups else counts

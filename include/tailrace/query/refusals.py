@@ -20,6 +20,7 @@ from tailrace.ground.answer_columns import HAVING
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
 from tailrace.query.disorder_section import Disorder
+from tailrace.query.window_section import ANY_ZONE
 from tailrace.query.yaml_file import FieldPath
 
 NEAR_WORDS = {
@@ -101,7 +102,7 @@ def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, st
     right = getattr(context.get("error"), "near", None)
     if error == "taught":
         subpath = context["field"].split(".") if context["field"] else []
-        return (*branch.path, *subpath), context["fault"], context["remedy"]
+        return (*branch.path, *subpath), context["fault"], _with_stated_zone(context["remedy"], data)
     if error == "extra_forbidden":
         return branch.path, *_surplus(branch, _names_in(data, branch.path[:-1]))
     if not error.startswith("union_tag") and members_of(branch.annotation):  # a word where a section is expected
@@ -116,6 +117,14 @@ def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, st
         return path, f"is missing, and {near!r} is no field here", f"{name} in place of {near}; {_hint(name, field)}"
     value = value[name] if error == "union_tag_invalid" else value
     return path, *_messages(error, path[-1], value, context, _hint(name, field, right))
+
+
+def _with_stated_zone(remedy: str, data: Any) -> str:
+    """Return a remedy that asks for any time zone with the one that a stream of the file states."""
+    streams = data.get("streams") if isinstance(data, dict) else None
+    sections = [each for each in streams.values() if isinstance(each, dict)] if isinstance(streams, dict) else []
+    zone = next((each["timezone"] for each in sections if isinstance(each.get("timezone"), str)), None)
+    return remedy if zone is None else remedy.replace(ANY_ZONE, f"timezone: {zone}, the stream's, below window")
 
 
 def _hint(name: str, field: FieldInfo, right: str | None = None) -> str:

@@ -36,6 +36,8 @@ _IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
 _OF_SIZES = ("size", "slide", "offset", "timezone")
 """The fields of windows that are no sessions."""
 _SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
+ANY_ZONE = "timezone: UTC, or another zone"
+"""The remedy for windows of a calendar without a zone, where no stream states one."""
 
 
 def _is_near(name: str, fields: Iterable[str]) -> bool:
@@ -115,7 +117,7 @@ class KeyedWindow(Window):
             for field in ("size", "slide"):
                 unit = _calendar_unit(section.get(field))
                 if unit is not None:
-                    remedy = "timezone: UTC, or another zone" + (f"; or {field}: 7 d" if unit == "week" else "")
+                    remedy = ANY_ZONE + (f"; or {field}: 7 d" if unit == "week" else "")
                     raise field_error(f"a {unit} begins by a calendar, and there is no timezone", remedy, field)
         return section
 

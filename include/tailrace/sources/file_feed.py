@@ -20,7 +20,7 @@ from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.open_partitions import OpenPartitions, TakenRecord
 from tailrace.sources.reading_progress import ReadFile, remaining, waiting_problem
-from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
+from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, moved, removed, state_of
 from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile, SourceDirectory, open_directory
 
 STILL_S = 1.0
@@ -251,5 +251,8 @@ class FileFeed:
             if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
                 raise removed(before.path)
         elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:
+            if str(file) != before.path and state[0] == before.size:
+                there = before.path.removesuffix(str(file).removeprefix(str(self.path))).rstrip("/")
+                raise moved(str(file), before.path, there, is_history(self.format_name, self.columns))
             fault = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
             raise changed(str(file), fault + f"here are {state[0]:,}: it was changed, or is another one")

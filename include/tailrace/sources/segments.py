@@ -166,6 +166,14 @@ def removed(path: str) -> SourceChanged:
     return changed(path, "it was removed, and the stream has still to read it, or to correct by it")
 
 
+def moved(path: str, before: str, source: str, must_stay: bool) -> SourceChanged:
+    """Build the error for a file that was read in another place, of another source; it may have to stay there."""
+    remedy = f"that file where it was, beside new ones, and path: {source}"
+    remedy += "" if must_stay else "; or a path to a directory with new files alone"
+    fault = f"it was read as {before}, and would count twice"
+    return SourceChanged([Problem(path, fault, f"{remedy}; or another name for the query, to begin again")])
+
+
 def changed(path: str, fault: str) -> SourceChanged:
     """Build the error for a file that differs from its taken state."""
     remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin again"

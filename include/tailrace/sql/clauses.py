@@ -9,6 +9,11 @@ from sqlglot.tokenizer_core import TokenType
 from tailrace.sql.tokens import TokenSpan
 
 _ANSWERS = "no such clause: tailrace results --where 'n > 1' --order-by 'n desc' --limit 10 reads such answers"
+ONE_STREAM = (
+    "one stream; a table's columns come by key: lookup: {products: {path: …, key: sku, columns: …}}, in the stream; "
+    "a join by likeness or place is a query of kind emd_join or spatial_join, in sections"
+)
+"""The remedy for a join, and for a second table."""
 _OTHERS = {
     "ORDER BY": ("ORDER BY", f"{_ANSWERS}; the best of each window: row_number() OVER (…)"),
     "SORT BY": ("SORT BY", _ANSWERS),
@@ -24,7 +29,7 @@ _OTHERS = {
     **dict.fromkeys(
         ("UNION", "INTERSECT", "EXCEPT", "MINUS"), ("a second SELECT", "one SELECT; another query is a file of its own")
     ),
-    "JOIN": ("a join", "one stream; a join is a query of kind emd_join or spatial_join, in sections"),
+    "JOIN": ("a join", ONE_STREAM),
 }
 _CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")
 _GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS", "WITH", "ALL")

@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.words import counted
+from tailrace.sql.clauses import ONE_STREAM
 from tailrace.sql.tokens import TokenSpan
 
 _DAYS_OF_WEEK = 7
@@ -94,8 +95,7 @@ def source_of(piece: TokenSpan) -> Source:
     ExpressionError
     """
     if len(piece.split()) > 1:
-        remedy = "one stream; a join is a query of kind emd_join or spatial_join, in sections"
-        raise piece.split()[1].error("a second table, which no query has", remedy)
+        raise piece.split()[1].error("a second table, which no query has", ONE_STREAM)
     if piece.word(0) == "TABLE" and piece.word(1) == "(":
         inner, rest = piece[2 : piece.close(1)], piece[piece.close(1) + 1 :]
         _refuse_alias(rest)

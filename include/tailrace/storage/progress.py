@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.storage.tables import Tables
+from tailrace.tables.every import in_ms
 from tailrace.tables.stream import CLASSES
 
 TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
@@ -70,11 +71,22 @@ def held_back(tables: Tables) -> int:
     return int(accepted - sum(pc.sum(in_ticks[name], min_count=0).as_py() for name in CLASSES))
 
 
-def closed_at_end(tables: Tables, batch: int) -> int | None:
-    """Return the frontier (ms) of a batch that ended a bounded run, so that it closed all windows; None of others."""
-    metrics = tables.read("metrics", ["frontier"], (ds.field("batch") == batch) & ds.field("flushed"))
-    frontier: int | None = pc.max(metrics["frontier"]).as_py()
-    return frontier
+class EndOfRun(NamedTuple):
+    """The frontier (ms) after a bounded run, whose end closed all windows, and the one without that end, t_max - K."""
+
+    frontier: int
+    unflushed: int
+
+
+def end_of_run(tables: Tables, batch: int) -> EndOfRun | None:
+    """Return the end of a bounded run, if a batch was its last; None of others."""
+    columns = ["frontier", "t_max", "k_ms"]
+    metrics = in_ms(tables.read("metrics", columns, (ds.field("batch") == batch) & ds.field("flushed")))
+    last: dict[str, int | None] = {name: pc.max(metrics[name]).as_py() for name in columns}
+    frontier, t_max, k_ms = (last[name] for name in columns)
+    if frontier is None:
+        return None
+    return EndOfRun(frontier, EARLIEST_MS if t_max is None or k_ms is None else t_max - k_ms)
 
 
 def committed_until(tables: Tables) -> int | None:

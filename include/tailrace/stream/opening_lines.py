@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 from tailrace.engine.derived_columns import bound
 from tailrace.engine.stream_reader import columns_of
 from tailrace.expressions.text_comparisons import times_as_texts
+from tailrace.ground.duration import format_duration
 from tailrace.query.query import Query
+from tailrace.query.windowed import WindowedQuery
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import times_as_utc
 
+_OF_UTC = ("UTC", "Etc/UTC", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT")
 _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
 
 
@@ -29,6 +33,20 @@ def zone_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
             f"stream {stream}: the times of {' and '.join(columns)} have no offset from UTC, and are read as UTC; "
             f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
         )
+
+
+def window_zone_lines(query: Query) -> Iterator[str]:
+    """Yield a line if windows follow the days of UTC, and the stream states another time zone."""
+    if not isinstance(query, WindowedQuery) or query.has_sessions:
+        return
+    window, (name, stream) = query.window, query.stream
+    is_chosen = window.timezone is not None or window.offset is not None or stream.timezone in (None, *_OF_UTC)
+    if is_chosen or window.size < timedelta(days=1):
+        return
+    size, zone = format_duration(window.size_ms), stream.timezone
+    windows = "the window states none" if window.slide == window.size else "sliding windows have none"
+    right = f"days, weeks, months of {zone}: window: {{size: 1 d, timezone: {zone}}}"
+    yield f"stream {name} has timezone {zone}, and {windows}: windows of {size} begin at midnight of UTC; {right}"
 
 
 def text_time_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tailrace.engine.output_tables import WITHHELD
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.words import counted, floored_of, overflow_of
 from tailrace.kind.failed_pairs import FailedPairs
+from tailrace.storage.progress import EndOfRun
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.tables.every import in_ms
+from tailrace.windows.windows import Ints
 
 _MANY = 0.5  # a share of records that is more likely a mistake than the nature of a stream
 _ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that may be a zone's, and how much such delays differ
@@ -64,8 +65,8 @@ class RunSummary:
         self.rejections = Rejections()
         self.floored: dict[str, set[str]] = {}
         self._last: dict[str, Any] = {}
-        self._delays_ms: list[NDArray[np.int64]] = []
-        self._frontiers: list[NDArray[np.int64]] = []
+        none = np.zeros(0, np.int64)
+        self._late: list[tuple[Ints, Ints, Ints]] = [(none, none, none)]  # of late rows time (or pane's start), F and K
         self.first_batch: int | None = None
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
@@ -96,20 +97,30 @@ class RunSummary:
                 self.floored.setdefault(name, set()).update(cut.split(", ") if cut else ())
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
-        if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
+        if "late" in written and sum(len(time) for time, *_ in self._late) < _SAMPLE:
             late = in_ms(written["late"].slice(0, _SAMPLE), "late")
-            self._delays_ms.append(_delays(late, self._last["k_ms"]))
-            self._frontiers.append(late["frontier"].to_numpy().astype(np.int64))
+            name = next(name for name in LATE_TIMES if name in late.column_names)
+            time, frontier = (late[column].to_numpy().astype(np.int64) for column in (name, "frontier"))
+            self._late.append((time, frontier, np.full(len(time), self._last["k_ms"])))
 
     @property
     def failed(self) -> bool:
         """True if no record was accepted, though some were read; those that are left out are no fault."""
         return self.read > self.filtered and not self.accepted
 
-    def lines(self, closed: Callable[[], int | None] = lambda: None) -> Iterator[str]:
+    def lines(
+        self,
+        end_before: Callable[[], EndOfRun | None] = lambda: None,
+        first_end: Callable[[Ints], Ints] = lambda time: time,
+    ) -> Iterator[str]:
         """Yield what is to be said at the end of a run.
 
-        `closed` returns the time up to which the end of the run before had closed windows, ms; None if it had not.
+        Parameters
+        ----------
+        end_before : callable
+            Returns the end of the run before; None if it did not close what was open.
+        first_end : callable
+            Returns the end of the earliest window over each late tuple, by its time in `late`, ms.
         """
         if not self.read:
             return
@@ -130,9 +141,11 @@ class RunSummary:
         if self.withheld:
             found = f"{self.withheld:,} of {counted(self.withheld + self.answers, 'answer')} withheld"
             yield f"{'' if self.answers else 'warning: '}{found}: having is not true for them"
-        yield from map("warning: {}".format, self._warnings(rejected, closed))
+        yield from map("warning: {}".format, self._warnings(rejected, end_before, first_end))
 
-    def _warnings(self, rejected: int, closed: Callable[[], int | None]) -> Iterator[str]:
+    def _warnings(
+        self, rejected: int, end_before: Callable[[], EndOfRun | None], first_end: Callable[[Ints], Ints]
+    ) -> Iterator[str]:
         for stream, (rows, accepted, filtered, unmatched) in self._of_stream.items():
             if filtered > unmatched and not accepted and self.filtered < self.read:
                 counts = f"{filtered - unmatched:,} of {rows:,}, {rows - filtered:,} rejected"
@@ -142,7 +155,8 @@ class RunSummary:
         coverage = self._last.get("coverage")
         if self.late > _MANY * self.accepted or (coverage is not None and coverage < _MANY):
             shown = "" if coverage is None else f", coverage is {coverage:.2%}"
-            yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause(closed)}"
+            cause = self._cause(end_before(), first_end)
+            yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {cause}"
         if self.overflowed:
             yield overflow_of(self.overflowed)
         yield from (floored_of(stream, columns) for stream, columns in self.floored.items() if columns)
@@ -156,13 +170,17 @@ class RunSummary:
             ahead = f"event times are up to {_rough(newest - max(reached))} ahead of arrival ({format_time(newest)})"
             yield f"{ahead}: are they of another time zone?"
 
-    def _cause(self, closed: Callable[[], int | None]) -> str:
+    def _cause(self, end: EndOfRun | None, first_end: Callable[[Ints], Ints]) -> str:
         """Return the likely cause of most tuples being late."""
-        frontiers = np.concatenate([np.zeros(0, np.int64), *self._frontiers])
-        if (ended := closed()) is not None and (frontiers == ended).sum() > _MANY * len(frontiers):
-            wait = "a run with --keep-open leaves them open for what comes next, and a correction adds what came late"
-            return f"the end of the run before had closed the windows of most; {wait}"
-        delays = np.concatenate([np.zeros(0, np.int64), *self._delays_ms])
+        time, frontier, k_ms = map(np.concatenate, zip(*self._late, strict=True))
+        if end is not None:
+            is_by_end = frontier == end.frontier
+            if (is_by_end & (first_end(time) > end.unflushed)).sum() > _MANY * len(time):
+                wait = "a run with --keep-open leaves them open for what comes next"
+                cause = "the end of the run before had closed the windows of most"
+                return f"{cause}; {wait}, and a correction adds what came late"
+            frontier = np.where(is_by_end, end.unflushed, frontier)
+        delays = (frontier - time + k_ms)[frontier > EARLIEST_MS]  # how far they are behind t_max
         if not len(delays):
             return "earlier runs wrote them"
         low, median, high = (float(each) for each in np.quantile(delays, [0.1, 0.5, 0.9]))
@@ -171,13 +189,6 @@ class RunSummary:
             return f"{behind}, and most as far: are their times of another time zone than the others'?"
         k = format_duration(self._last["k_ms"])
         return f"{behind}, and K is {k}. A larger k waits for them, so does policy quantile; tailrace calibrate finds K"
-
-
-def _delays(late: pa.Table, k_ms: int) -> NDArray[np.int64]:
-    """Return how far late tuples are behind t_max, ms; of a pane, by its start."""
-    name = next(name for name in LATE_TIMES if name in late.column_names)
-    frontier, times = (late[column].to_numpy().astype(np.int64) for column in ("frontier", name))
-    return np.asarray((frontier - times + k_ms)[frontier > EARLIEST_MS])
 
 
 def _rough(duration_ms: float) -> str:

@@ -20,8 +20,8 @@ from tailrace.tables.every import ANSWER_TIMES, as_timestamps
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
-_LAST = ("window_end", "tuples", "coverage", "k_ms", "as_of")
-"""Columns of answers that say least: of a window its start says when it is, the others are about the answer."""
+_LAST = ("id", "window_end", "tuples", "coverage", "k_ms", "as_of")
+"""Columns of answers that say least: an id may be long, as an answer's, and of a window its start says when it is."""
 
 
 def require_output(form: str, output: Path | None) -> None:

@@ -115,6 +115,39 @@ def test_the_parts_are_found_by_names_and_content(proposed):
     assert "k: 30 s" in proposal.text
 
 
+def readings(number: int, step: timedelta, zone: str = "") -> str:
+    rows = [
+        f"{(START + n * step).replace(tzinfo=None).isoformat()}{zone},{n},{'ab'[n % 2]},{n}.5" for n in range(number)
+    ]
+    return "\n".join(["ts,id,sensor,temp", *rows, ""])
+
+
+@pytest.mark.parametrize(
+    ("number", "step", "window"), [(8, 100, "5 min"), (10, 1, "1 s"), (2000, 1, "1 min"), (2, 3600, "15 min")]
+)
+def test_windows_are_so_long_that_answers_have_some_records(proposed, number, step, window):
+    assert f"\nwindow: {window}  # or" in proposed(readings(number, timedelta(seconds=step), "Z")).text
+
+
+def test_days_are_those_of_the_zone_that_times_are_of(proposed):
+    zoned = proposed(readings(900, timedelta(hours=1), "Z")).text
+    assert "\nwindow: 1 d  # or {size: 1 h, slide: 5 min}; by a calendar {size: 1 d, timezone: Europe/Berlin}" in zoned
+    local = proposed(readings(900, timedelta(hours=1)), timezone="Asia/Tokyo")
+    assert "\nwindow: {size: 1 d, timezone: Asia/Tokyo}  # or" in local.text
+    assert local.query.window.timezone == "Asia/Tokyo"
+    hours = proposed(readings(60, timedelta(minutes=30)), timezone="Asia/Tokyo").text
+    assert "by a calendar {size: 1 d, timezone: Asia/Tokyo}, or 1 month" in hours
+
+
+def test_the_file_says_that_try_cast_counts_records_without_a_number_and_a_directory_takes_more_files(proposed):
+    rows = [f"2024-03-14T10:0{n}:00Z,{n},{'N/A' if n == 3 else f'{n}.50'}" for n in range(10)]
+    proposal = proposed("\n".join(["ts,id,amount", *rows, ""]))
+    assert proposal.report.accepted == 9
+    assert "      # with try_cast in place of cast it has no number, and is counted.\n" in proposal.text
+    assert "path: a.csv  # one file; if more will come, name a directory with all of them" in proposal.text
+    assert "try_cast" not in proposed(READINGS).text
+
+
 def test_the_other_columns_that_could_be_keys_are_named(proposed):
     rows = [f"2024-03-14T10:0{n}:00Z,{n},{'ab'[n % 2]},{'xy'[n % 2]},{n}.5,{'uv'[n // 5]}" for n in range(10)]
     text = "\n".join(["ts,id,sensor,room,temp,site", *rows])

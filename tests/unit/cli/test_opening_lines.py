@@ -7,7 +7,7 @@ import pytest
 from tailrace.api.query import Query
 from tailrace.ground.errors import refuse
 from tailrace.query.loading import load
-from tailrace.stream.opening_lines import awaited, zone_lines
+from tailrace.stream.opening_lines import awaited, window_zone_lines, zone_lines
 
 QUERY = """name: calls
 kind: aggregate
@@ -61,6 +61,46 @@ def test_numbers_and_zoned_timestamps_state_their_zone_and_other_timestamps_do_n
     query = load(file)
     for dtype, is_announced in {"int64": 0, "timestamp[us, tz=UTC]": 0, "timestamp[ms]": 1}.items():
         assert len([*zone_lines(query, {"calls": {"at": dtype}})]) == is_announced
+
+
+OF_BERLIN = QUERY.replace("    id: id\n", "    id: id\n    timezone: Europe/Berlin\n").replace("1 min", "1 d")
+
+
+def test_days_of_utc_beside_times_of_another_zone_are_announced_once(tailrace, file):
+    said = (
+        "stream calls has timezone Europe/Berlin, and the window states none: windows of 1 d begin at midnight of UTC; "
+        "days, weeks, months of Europe/Berlin: window: {size: 1 d, timezone: Europe/Berlin}"
+    )
+    file.write_text(OF_BERLIN)
+    assert tailrace("validate", file).stdout.count(f"attention: {said}\n") == 1
+    assert tailrace("validate", file, "--source").stdout.count(said) == 1
+    options = "--warehouse", file.parent / "wh", "--bounded", "--engine", "local"
+    shown = tailrace("run", file, *options).stderr
+    assert shown.count(said) == 1
+    assert shown.index(said) < shown.index("batch")
+
+
+@pytest.mark.parametrize(
+    ("window", "zone", "is_announced"),
+    [
+        ("1 h", "Europe/Berlin", False),
+        ("{size: 7 d, slide: 1 d}", "Europe/Berlin", True),
+        ("{size: 1 d, timezone: Europe/Berlin}", "Europe/Berlin", False),
+        ("{size: 1 d, timezone: UTC}", "Europe/Berlin", False),
+        ("{size: 1 d, offset: -1 h}", "Europe/Berlin", False),
+        ("{session: 2 d}", "Europe/Berlin", False),
+        ("2 d", "Europe/Berlin", True),
+        ("1 d", "UTC", False),
+    ],
+)
+def test_only_days_whose_zone_nobody_chose_are_announced(file, window, zone, is_announced):
+    text = OF_BERLIN.replace("window: 1 d", f"window: {window}").replace(
+        "timezone: Europe/Berlin\nwin", f"timezone: {zone}\nwin"
+    )
+    file.write_text(text)
+    assert len([*window_zone_lines(load(file))]) == is_announced
+    file.write_text(QUERY.replace("1 min", "1 d"))
+    assert [*window_zone_lines(load(file))] == []
 
 
 def test_a_live_run_says_what_it_waits_for(tailrace, file, monkeypatch):

@@ -59,6 +59,31 @@ def test_the_end_of_the_run_before_is_the_cause_of_what_it_made_late(tmp_path):
     assert "A larger k waits for them" in lines(("10:00", "10:01"), ("05:00", "11:00"), ("05:01", "12:00"))
 
 
+def test_the_end_of_the_run_before_is_no_cause_of_what_was_late_without_it(tmp_path):
+    def lines(days: list[int], disorder: dict[str, object]) -> str:
+        at = [f"2024-05-{day:02}T00:00:00Z" for day in days]
+        came = [f"2024-06-01T00:00:{len(days):02}Z"] * len(days)
+        rows = tailrace.Stream({"at": at, "came": came, "id": at}, "at", arrival_time="came", id="id")
+        fields = {"name": "days", "window": "1 d", "aggregate": {"function": "count"}, "warehouse": tmp_path}
+        return "\n".join(tailrace.query("aggregate", streams={"rows": rows}, disorder=disorder, **fields).run().lines())
+
+    k_slack = {"policy": "k_slack", "k": "1 h"}
+    assert "came late" not in lines([20], k_slack)
+    late = lines([3, 7, 12], k_slack)
+    assert "the end of the run before" not in late
+    assert "half of the late ones are 13 d or more behind the newest event time, and K is 1 h" in late
+
+
+def test_a_correction_says_which_rankings_differ_only_in_their_number_of_tuples(tmp_path):
+    at = [f"2024-05-01T00:{time}Z" for time in ("00:01", "00:02", "05:00", "06:00", "00:03", "05:01")]
+    came = [f"2024-05-01T00:1{minute}:00Z" for minute in range(6)]
+    rows = tailrace.Stream({"at": at, "came": came, "id": came, "x": [9, 8, 7, 6, 1, 10]}, "at", "came", "id")
+    fields = {"window": "1 min", "topk": {"k": 2, "score": "x"}, "warehouse": tmp_path, "name": "best"}
+    report = tailrace.query("topk", streams={"rows": rows}, **fields).run().correct()
+    assert (report.changed, report.recounted) == (2, 1)
+    assert "2 of 3 answers changed (1 only in the number of tuples), 0 taken back, 2 late tuples" in report.lines()[0]
+
+
 def test_a_run_that_accepted_nothing_has_failed():
     declared = tailrace.query("aggregate", **FIELDS).declared
     Ended(declared, batches=1, summary=summary_of(1)).require_accepted()

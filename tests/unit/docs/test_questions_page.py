@@ -18,13 +18,17 @@ from tailrace.api.declaration import load
 PAGE = (ROOT / "docs" / "questions.md").read_text()
 RIGHT = (ROOT / "tests" / "data" / "questions.sql").read_text()
 BEGIN = re.search(r"```yaml\n(streams:.*?)```", PAGE, re.DOTALL)[1]
-_QUESTION = re.compile(r"^### (\d+)\. (.*?)\n\n```sql\n(.*?)```\n\n```yaml\n(.*?)```\n", re.MULTILINE | re.DOTALL)
+_QUESTION = re.compile(
+    r"^### (\d+)\. (.*?)\n\n```sql\n(.*?)```\n(?:\n[^`\n]*`([^`\n]*)`[^`\n]*\n)?\n```yaml\n(.*?)```\n",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Question(NamedTuple):
     number: str
     title: str
     sql: str
+    beside: str
     sections: str
 
 
@@ -40,10 +44,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 def files(question: Question, folder: Path) -> tuple[Path, Path]:
-    """The query as sections, and as SQL text with what the sections say beside it."""
-    begin, sections = yaml.safe_load(BEGIN), yaml.safe_load(question.sections)
-    zone = sections["window"].pop("timezone", None) if isinstance(sections["window"], dict) else None
-    beside = {} if zone is None else {"window": {"timezone": zone}}
+    """The query as sections, and as SQL text with what the page says beside it."""
+    begin, beside = yaml.safe_load(BEGIN), yaml.safe_load(question.beside) or {}
     found = []
     for form, fields in (
         ("sections", {"kind": "aggregate"} | yaml.safe_load(question.sections)),

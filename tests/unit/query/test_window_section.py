@@ -115,6 +115,14 @@ def test_a_window_that_means_nothing_is_refused(
     assert remedy in problem.remedy
 
 
+def test_windows_of_a_calendar_are_offered_the_zone_that_the_stream_states(tmp_path: Path) -> None:
+    text = GOOD.replace("    key: origin\n", "    timezone: Europe/Berlin\n").replace(WINDOW, "1 month")
+    with pytest.raises(Refused) as refusal:
+        load(write(tmp_path, text))
+    (problem,) = refusal.value.problems
+    assert problem.remedy == "timezone: Europe/Berlin, the stream's, below window"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "field", "remedy"),
     [

@@ -31,8 +31,24 @@ def test_a_file_that_was_read_and_changed_is_refused(tmp_path, rows_before):
 def test_a_directory_that_was_moved_is_refused(tmp_path):
     read = make_feed(write(tmp_path / "here", "b.parquet", 3)).fresh()
     (tmp_path / "here").rename(tmp_path / "there")
-    message = refusal(make_feed(tmp_path / "there", *read))
-    assert f"read before: {tmp_path}/here/b.parquet" in message
+    (problem,) = refusal_error(make_feed(tmp_path / "there", *read)).problems
+    assert problem.where == f"{tmp_path}/there/b.parquet"
+    assert problem.fault == f"it was read as {tmp_path}/here/b.parquet, and would count twice"
+    assert f"that file where it was, beside new ones, and path: {tmp_path}/here" in problem.remedy
+
+
+def test_the_refusal_of_a_file_that_was_moved_to_a_directory_says_what_works(tmp_path):
+    file, all_files = write_json(tmp_path / "one", "data.json", GOOD) / "data.json", tmp_path / "all"
+    read = make_feed(file, format_name="json").fresh()
+    file.rename(write_json(all_files, "new.json", GOOD) / "data.json")
+    (problem,) = refusal_error(make_feed(all_files, *read, format_name="json")).problems
+    where_it_was = f"that file where it was, beside new ones, and path: {file.parent}"
+    assert problem.remedy.startswith(f"{where_it_was}; or a path to a directory with new files alone")
+    (all_files / "data.json").rename(file)
+    for directory in (all_files, file.parent):
+        (segment,) = make_feed(directory, *read, format_name="json").fresh()
+        assert segment.path == str(directory / "new.json")
+        (directory / "new.json").rename(file.parent / "new.json")
 
 
 def rewrite(file: Path) -> None:

@@ -126,3 +126,18 @@ def test_the_answers_columns_are_shown_before_the_windows_end_and_what_is_about_
     shown = write_answers(pa.Table.from_pylist([row]), [*row], "table", None, 5)
     assert shown == ["key", "window_start", "records", "customers", "coverage"]
     assert capsys.readouterr().out.splitlines()[-1] == "--wide shows also window_end"
+
+
+def test_a_long_id_is_left_out_before_what_the_answer_says(capsys):
+    row = {
+        "key": "–",
+        "window_start": 0,
+        "window_end": 3_600_000,
+        "rank": 1,
+        "id": "x" * 60,
+        "score": 12,
+        "product": "ink",
+    }
+    table = pa.table({name: [value] for name, value in row.items()})
+    assert write_answers(table, [*row], "table", None, 50) == ["key", "window_start", "rank", "score", "product"]
+    assert capsys.readouterr().out.splitlines()[-1] == "--wide shows also window_end, id"
