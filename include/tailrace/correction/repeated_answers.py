@@ -49,12 +49,12 @@ def count_repeated(query: Query, layout: Layout) -> int | None:
     given = pa.concat_tables([read_given(tables, model, *gap) for gap in gaps])
     history, ranges = HistoryScan(pipeline, lambda: logs, _no_scan, 1), model.affected_from(given).ranges()
     repeats = [history.repeats(side, ranges) for side in range(len(logs))]
-    no_late = in_ms(tables.schema("late").empty_table())
+    no_late = in_ms(tables.schema("late").empty_table(), "late")
     hold = select(given, model.missed_or_repeated(no_late, given, repeats).contains(given))
     if hold.num_rows and tables.has("corrections"):
         corrected = tables.read("corrections", model.identity.columns)
         hold = select(hold, model.identity.find(hold, corrected) < 0)
-    return hold.num_rows
+    return int(hold.num_rows)
 
 
 def _no_scan(buckets: int) -> DistributedScan:

@@ -12,7 +12,6 @@ import pyarrow.dataset as ds
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.storage.tables import Tables
-from tailrace.tables.every import in_ms
 from tailrace.tables.stream import CLASSES
 
 TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
@@ -81,7 +80,7 @@ class EndOfRun(NamedTuple):
 def end_of_run(tables: Tables, batch: int) -> EndOfRun | None:
     """Return the end of a bounded run, if a batch was its last; None of others."""
     columns = ["frontier", "t_max", "k_ms"]
-    metrics = in_ms(tables.read("metrics", columns, (ds.field("batch") == batch) & ds.field("flushed")))
+    metrics = tables.read("metrics", columns, (ds.field("batch") == batch) & ds.field("flushed"))
     last: dict[str, int | None] = {name: pc.max(metrics[name]).as_py() for name in columns}
     frontier, t_max, k_ms = (last[name] for name in columns)
     if frontier is None:
