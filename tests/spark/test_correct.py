@@ -11,38 +11,21 @@ import json
 import pytest
 
 from kit.oracles.oracle import Settings, batch, stream
-from kit.oracles.oracle_assertions import assert_close, assert_streamed
-from kit.runs.warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
-from tailrace.answers.by_window import ByWindow
+from kit.oracles.oracle_assertions import assert_answers, assert_close, assert_streamed
+from kit.runs.warehouse import EPOCH, even, make_query, make_stream, read_windows, rows_of, tables_of, write_files
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
 from tailrace.spark.distributed_correction import correct
-from tailrace.storage.results import AnswerTables, read_answers
+from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
-from tailrace.windows.sliding import Sliding
 
 TUPLES = make_stream(500, seed=3, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 200))
-
-
-def read(warehouse, settings=SETTINGS) -> dict[tuple, tuple]:
-    """The latest version of each window: value, tuples, as_of. No window twice."""
-    found = AnswerTables(tables_of(warehouse), ByWindow(Sliding(settings.size, settings.slide))).latest().to_pylist()
-    rows = {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"], r["as_of"]) for r in found}
-    assert len(rows) == len(found)
-    return rows
-
-
-def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
-    assert found.keys() == expected.keys()
-    for window, true in expected.items():
-        assert found[window][1] == true.tuples, window
-        assert_close(found[window][0], true.value, true.sum_abs)
 
 
 BOUNDED = RunOptions()
@@ -65,20 +48,22 @@ def test_all_of_it_twice_is_the_batch_answer(tmp_path, spark):
     query = streamed(tmp_path)
     truth = batch(TUPLES, SETTINGS)
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
-    before = read(tmp_path / "wh")
+    before = read_windows(tmp_path / "wh", SETTINGS)
     assert any(window not in truth or abs(before[window][0] - truth[window].value) > 1e-6 for window in before)
     first = correct(query, tmp_path / "wh")
-    assert_answers(read(tmp_path / "wh"), truth)
+    assert_answers(read_windows(tmp_path / "wh", SETTINGS), truth)
     once = tables_of(tmp_path / "wh").read("corrections").to_pandas()
     assert correct(query, tmp_path / "wh") == first
     assert len(tables_of(tmp_path / "wh").read("corrections")) == len(once)
-    assert_answers(read(tmp_path / "wh"), truth)
+    assert_answers(read_windows(tmp_path / "wh", SETTINGS), truth)
     retracted = {(r.key, r.window_start, r.window_end) for r in once[once["retracted"]].itertuples()}
     assert retracted == before.keys() - truth.keys()
     with pytest.raises(Refused, match="its end is not after its start"):
         correct(query, tmp_path / "wh", CorrectionRange(EPOCH + 10, EPOCH))
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 2
-    assert all(answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read(tmp_path / "wh").values())
+    assert all(
+        answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read_windows(tmp_path / "wh", SETTINGS).values()
+    )
 
 
 def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_path, spark, monkeypatch):
@@ -164,7 +149,7 @@ def assert_answers_of_history(tmp_path, query, settings, source) -> None:
     as_it_came = [t._replace(arrival_time=arrival) for t, arrival in zip(TUPLES, in_order, strict=True)]
     assert_streamed(rows_of(tmp_path / "wh"), stream(as_it_came, settings))
     correct(query, tmp_path / "wh")
-    assert_answers(read(tmp_path / "wh", settings), batch(as_it_came, settings))
+    assert_answers(read_windows(tmp_path / "wh", settings), batch(as_it_came, settings))
     answers, columns = read_answers(query, tmp_path / "wh", streamed=False)
     assert columns == ["key", "window_start", "window_end", "value", "tuples", "coverage", "k_ms", "as_of"]
     assert set(answers["coverage"].to_pylist()) == {1.0}

@@ -20,7 +20,7 @@ from deltalake import write_deltalake
 
 from kit.runs.kind_streams import contents
 from kit.runs.local_driver import correct_here
-from kit.runs.warehouse import EPOCH, TIME
+from kit.runs.warehouse import EPOCH, TIME, read_paid
 from tailrace.correction import history_scan
 from tailrace.correction.report import CorrectionReport
 from tailrace.query.declared import declared_query
@@ -28,7 +28,6 @@ from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
@@ -152,11 +151,6 @@ def expected(versions: list[int], size_ms: int) -> list[tuple[str, int, float]]:
         return connection.execute(EXPECTED.format(size=size_ms)).fetchall()
 
 
-def answers(query: Query, warehouse: Path) -> list[tuple[str, int, float]]:
-    rows = read_answers(query, warehouse, streamed=False)[0].to_pylist()
-    return sorted((row["key"], row["window_start"], row["paid"]) for row in rows)
-
-
 def correct_on_spark(query: Query, warehouse: Path) -> CorrectionReport:
     """Correct all late tuples; Spark reads the history, however small it is."""
     with pytest.MonkeyPatch.context() as patch:
@@ -176,14 +170,14 @@ def test_answers_corrections_and_a_rebuild_are_those_of_the_local_engine_and_of_
     run_through_versions(tmp_path, on_spark, app.run, spark=spark)
     seen = versions_of(on_spark)
     assert set(seen) == {*range(1, BATCHES + 1)}
-    assert answers(query, on_spark) != expected(seen, 1000), "late tuples are missing"
+    assert read_paid(query, on_spark) != expected(seen, 1000), "late tuples are missing"
     run_through_versions(tmp_path, here, local_stream.run)
     for name in TABLES:
         shutil.rmtree(tmp_path / name)
     correct_on_spark(query, on_spark)
     correct_here(query, here)
     assert contents(on_spark) == contents(here)
-    assert answers(query, on_spark) == expected(seen, 1000)
+    assert read_paid(query, on_spark) == expected(seen, 1000)
     reasons = Tables(Layout.for_query(on_spark, "paid")).read("quarantine")["reason"].to_pylist()
     assert reasons
     assert {*reasons} == {"lookup buyers has no row for its buyer"}
@@ -191,7 +185,7 @@ def test_answers_corrections_and_a_rebuild_are_those_of_the_local_engine_and_of_
     app.rebuild(wider, on_spark, Path("paid.yaml"), spark=spark)
     correct_on_spark(wider, on_spark)
     assert versions_of(on_spark) == seen
-    assert answers(wider, on_spark) == expected(seen, 3000)
+    assert read_paid(wider, on_spark) == expected(seen, 3000)
 
 
 def test_a_correction_on_spark_looks_up_again_in_the_newest_version(tmp_path, spark):
@@ -201,4 +195,4 @@ def test_a_correction_on_spark_looks_up_again_in_the_newest_version(tmp_path, sp
     (tmp_path / "products.parquet").unlink()
     report = correct_on_spark(query, warehouse)
     assert report.lookups == json.dumps({"orders.products": newest.BATCHES})
-    assert newest.answers(query, warehouse) == newest.joined(newest.BATCHES - 1)
+    assert read_paid(query, warehouse) == newest.joined(newest.BATCHES - 1)

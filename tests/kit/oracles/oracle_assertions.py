@@ -37,3 +37,11 @@ def assert_late(late: list[dict], outcome: Outcome) -> None:
 def assert_close(value: float | None, expected: float, sum_abs: float) -> None:
     if value is None or not close(value, expected, sum_abs):
         pytest.fail(f"{value} is not {expected} within 1e-9 of {sum_abs}")
+
+
+def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
+    """Assert that the windows of `warehouse.read_windows` are those of the oracle."""
+    assert found.keys() == expected.keys()
+    for window, true in expected.items():
+        assert found[window][1] == true.tuples, window
+        assert_close(found[window][0], true.value, true.sum_abs)

@@ -10,13 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kit.oracles.oracle import Passed, Settings, Tuple
+from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
+from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
+from tailrace.windows.sliding import Sliding
 
 TIME = pa.timestamp("ms", "UTC")
 EPOCH = 1_577_836_800_000
@@ -134,6 +137,20 @@ def silences_of(warehouse: Path) -> list[Passed]:
 
 def tables_of(warehouse: Path | str) -> Tables:
     return Tables(Layout.for_query(warehouse, "readings"))
+
+
+def read_windows(warehouse: Path | str, settings: Settings) -> dict[tuple, tuple]:
+    """The latest version of each window: value, tuples, as_of. No window twice."""
+    found = AnswerTables(tables_of(warehouse), ByWindow(Sliding(settings.size, settings.slide))).latest().to_pylist()
+    rows = {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"], r["as_of"]) for r in found}
+    assert len(rows) == len(found)
+    return rows
+
+
+def read_paid(query: Query, warehouse: Path) -> list[tuple[str, int, float]]:
+    """The key, start and answer `paid` of each window, after corrections."""
+    rows = read_answers(query, warehouse, streamed=False)[0].to_pylist()
+    return sorted((row["key"], row["window_start"], row["paid"]) for row in rows)
 
 
 def rows_of(warehouse: Path | str, *names: str) -> dict[str, list[dict]]:

@@ -33,3 +33,11 @@ def runner(
         return output
 
     return run
+
+
+def call(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    """Run a command in this process; it must succeed."""
+    monkeypatch.setattr(sys, "argv", ["tailrace", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code in (0, None)

@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 import pytest
 
 from kit.oracles.oracle import Settings, Tuple, batch, latest, stream
-from kit.oracles.oracle_assertions import assert_close, assert_streamed
+from kit.oracles.oracle_assertions import assert_answers, assert_streamed
 from kit.runs.local_tables import as_history, stream_into_tables
-from kit.runs.warehouse import EPOCH, even, make_stream, rows_of, tables_of
+from kit.runs.warehouse import EPOCH, even, make_stream, read_windows, rows_of, tables_of
 from tailrace.answers.affected_windows import ClosedWindows
-from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.engine.pipeline import Pipeline
@@ -21,8 +20,7 @@ from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.windows.sliding import Sliding
+from tailrace.storage.results import read_answers
 
 pytestmark = pytest.mark.slow
 
@@ -38,27 +36,13 @@ def no_spark(monkeypatch):
     monkeypatch.setattr(module, "session", session)
 
 
-def read(warehouse, settings: Settings) -> dict[tuple, tuple]:
-    found = AnswerTables(tables_of(warehouse), ByWindow(Sliding(settings.size, settings.slide))).latest().to_pylist()
-    rows = {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"], r["as_of"]) for r in found}
-    assert len(rows) == len(found)
-    return rows
-
-
-def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
-    assert found.keys() == expected.keys()
-    for window, true in expected.items():
-        assert found[window][1] == true.tuples, window
-        assert_close(found[window][0], true.value, true.sum_abs)
-
-
 @pytest.mark.parametrize(("function", "q"), [("sum", None), ("avg", None), ("median", None), ("quantile", 0.9)])
 def test_all_of_it_is_the_batch_answer(tmp_path, function, q):
     settings = Settings(700, 300, 100, function, ("k_slack", 200), q=q)
     query = stream_into_tables(tmp_path, settings, TUPLES, BOUNDS)
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))
     correct(query, tmp_path / "wh")
-    assert_answers(read(tmp_path / "wh", settings), batch(TUPLES, settings))
+    assert_answers(read_windows(tmp_path / "wh", settings), batch(TUPLES, settings))
 
 
 @pytest.mark.needs("long")
@@ -72,7 +56,7 @@ def test_intervals_in_any_order_and_twice(tmp_path):
     random.Random(1).shuffle(order)
     for a, b in order:
         correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
-    assert_answers(read(tmp_path / "wh", settings), latest(outcome, TUPLES, settings, intervals))
+    assert_answers(read_windows(tmp_path / "wh", settings), latest(outcome, TUPLES, settings, intervals))
 
 
 def past(tmp_path, query, pipeline: Pipeline, before: int) -> HistoryScan:
@@ -144,11 +128,11 @@ def test_a_retracted_answer_stays_retracted(tmp_path):
     settings = Settings(100, 100, 100, "sum", "none")
     query = stream_into_tables(tmp_path, settings, tuples, even(5, 2))
     truth = batch(tuples, settings)
-    assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
+    assert (None, at + 200, at + 300) in read_windows(tmp_path / "wh", settings).keys() - truth.keys()
     interval = CorrectionRange(at + 500, at + 600, arrival=True)
     for span in (interval, interval, CorrectionRange(), interval, CorrectionRange(), CorrectionRange()):
         assert correct(query, tmp_path / "wh", span).retracted == 1
-        assert_answers(read(tmp_path / "wh", settings), truth)
+        assert_answers(read_windows(tmp_path / "wh", settings), truth)
     answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
     coverage = {row["window_start"] - at: row["coverage"] for row in answers.to_pylist()}
     assert coverage == {0: 0.5, 200: 0.5, 400: 1.0}

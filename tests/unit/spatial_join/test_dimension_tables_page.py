@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ import shapely
 from deltalake import DeltaTable, write_deltalake
 
 from kit.runs.table_runs import ARRIVALS, COUNT, PLACES, write_stream
-from tailrace.cli.commands import main
+from kit.suite.command_line import call
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.query.query import Query
@@ -43,14 +42,6 @@ def write_example(home: Path) -> None:
     places = pa.array([8.5, 8.5, 5.5, 5.5, 4.5, 7.0])
     parcels = {"parcel": [f"p{number}" for number in range(6)], "seen": times, "received": sorted(times)}
     pq.write_table(pa.table({**parcels, "lon": places, "lat": pa.repeat(0.5, 6)}), home / "parcels" / "0.parquet")
-
-
-def call(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
-    """Run a command in this process; it must succeed."""
-    monkeypatch.setattr(sys, "argv", ["tailrace", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code in (0, None)
 
 
 def test_the_example_of_the_page_gives_the_outer_join(tmp_path, monkeypatch, capsys):

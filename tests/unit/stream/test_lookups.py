@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,8 +20,8 @@ import yaml
 from deltalake import DeltaTable, write_deltalake
 
 from kit.runs.local_driver import correct_here
-from kit.runs.warehouse import EPOCH, TIME
-from tailrace.cli.commands import main
+from kit.runs.warehouse import EPOCH, TIME, read_paid
+from kit.suite.command_line import call
 from tailrace.ground.errors import Refused
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.settings import PANEL
@@ -31,7 +30,6 @@ from tailrace.query.query import Query
 from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
 from tailrace.storage.restore import restore
-from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
@@ -58,14 +56,6 @@ def write_example(home: Path) -> None:
     times = [NOON + each * hour for each in (-0.5, 0, 0.5, 1, 1.5, 0, 2.5)]
     orders = {"order_id": [*"abcdefg"], "ordered": times, "received": sorted(times), "sku": [1, 1, 2, 1, 1, 7, 3]}
     pq.write_table(pa.table(orders | {"pieces": [1, 2, 3, 4, 5, 6, 7]}), home / "orders" / "0.parquet")
-
-
-def call(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
-    """Run a command in this process; it must succeed."""
-    monkeypatch.setattr(sys, "argv", ["tailrace", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code in (0, None)
 
 
 @pytest.mark.parametrize("corrections", ["seen", "newest"])
@@ -173,11 +163,6 @@ def expected(tables: Tables, size_ms: int, on_no_match: str = "null") -> list[tu
     ).fetchall()
 
 
-def answers(query: Query, warehouse: Path) -> list[tuple[str, int, float]]:
-    rows = read_answers(query, warehouse, streamed=False)[0].to_pylist()
-    return sorted((row["key"], row["window_start"], row["paid"]) for row in rows)
-
-
 def run_through_versions(home: Path, form: str, query: Query, warehouse: Path, most: int = TEN) -> None:
     """Run a stream whose table changes after each of its batches."""
     WRITERS[form](place_of(home, form), 0)
@@ -206,14 +191,14 @@ def test_ten_versions_are_seen_alike_by_corrections_and_rebuilds_when_their_sour
     place.unlink() if form == "csv" else shutil.rmtree(place)
     late = tables.read("late").num_rows
     assert late > 0
-    assert answers(query, warehouse) != expected(tables, 1000), "late tuples are missing"
+    assert read_paid(query, warehouse) != expected(tables, 1000), "late tuples are missing"
     correct_here(query, warehouse)
-    assert answers(query, warehouse) == expected(tables, 1000)
+    assert read_paid(query, warehouse) == expected(tables, 1000)
     wider = query_of(tmp_path, form, size="3 s")
     rebuild(wider, warehouse, Path("paid.yaml"))
     correct_here(wider, warehouse)
     again = Tables(Layout.for_query(warehouse, query.name))
-    assert answers(wider, warehouse) == expected(again, 3000)
+    assert read_paid(wider, warehouse) == expected(again, 3000)
     assert versions_of(again) == seen
 
 
@@ -229,7 +214,7 @@ def test_a_rebuild_that_names_a_further_column_is_refused_where_versions_have_it
     run(query, tmp_path / "wh", RunOptions(COUNT // 2), on_batch)
     with pytest.raises(Refused, match="the type of column more is int64, in versions before bool"):
         rebuild(query_of(tmp_path, columns=["category", "price", "more"]), tmp_path / "wh", Path("paid.yaml"))
-    assert answers(query, tmp_path / "wh"), "the old answers stand"
+    assert read_paid(query, tmp_path / "wh"), "the old answers stand"
 
 
 @pytest.mark.needs("long")
@@ -240,7 +225,7 @@ def test_a_record_without_a_row_is_left_out_or_rejected_with_the_reason(tmp_path
     run_through_versions(tmp_path, "csv", query, warehouse)
     correct_here(query, warehouse)
     tables = Tables(Layout.for_query(warehouse, query.name))
-    assert answers(query, warehouse) == expected(tables, 1000, on_no_match)
+    assert read_paid(query, warehouse) == expected(tables, 1000, on_no_match)
     without = int((SKUS >= KNOWN).sum())
     reasons = tables.read("quarantine")["reason"].to_pylist() if tables.has("quarantine") else []
     counts = tables.read("segments", ["filtered", "unmatched"])
@@ -268,7 +253,7 @@ def test_a_broken_new_version_leaves_the_old_one_in_force_and_is_refused_by_a_bo
     correct_here(query, warehouse)
     tables = Tables(Layout.for_query(warehouse, query.name))
     assert versions_of(tables) == [1] * 200 + [2] * 800
-    assert answers(query, warehouse) == expected(tables, 1000)
+    assert read_paid(query, warehouse) == expected(tables, 1000)
 
 
 def test_a_backup_has_the_versions_and_goes_on_without_the_table(tmp_path):
@@ -281,7 +266,7 @@ def test_a_backup_has_the_versions_and_goes_on_without_the_table(tmp_path):
     shutil.rmtree(warehouse)
     restore(tmp_path / "backup", warehouse)
     correct_here(query, warehouse)
-    assert answers(query, warehouse) == expected(Tables(layout), 1000)
+    assert read_paid(query, warehouse) == expected(Tables(layout), 1000)
 
 
 def test_a_rebuild_may_add_a_lookup_whose_first_version_is_that_of_now(tmp_path):
@@ -302,7 +287,7 @@ def test_a_rebuild_may_add_a_lookup_whose_first_version_is_that_of_now(tmp_path)
     correct_here(query, warehouse)
     tables = Tables(Layout.for_query(warehouse, query.name))
     assert set(versions_of(tables)) == {1}
-    assert answers(query, warehouse) == expected(tables, 1000)
+    assert read_paid(query, warehouse) == expected(tables, 1000)
 
 
 def test_a_key_that_can_meet_none_of_the_table_is_refused_before_anything_is_written(tmp_path):
@@ -328,5 +313,5 @@ def test_a_lookup_may_find_its_key_by_the_one_above(tmp_path):
     stream["columns"]["group"] = "coalesce(label, category, 'none')"
     chained = declared_query(declared)
     run(chained, tmp_path / "wh")
-    keys = {key for key, *_ in answers(chained, tmp_path / "wh")}
+    keys = {key for key, *_ in read_paid(chained, tmp_path / "wh")}
     assert keys == {"zero", "one", "c2", "none"}

@@ -16,13 +16,12 @@ import pytest
 from pydantic import ValidationError
 
 from kit.runs.local_driver import correct_here
-from kit.runs.warehouse import EPOCH, TIME
+from kit.runs.warehouse import EPOCH, TIME, read_paid
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
@@ -107,11 +106,6 @@ def joined(version: int, on_no_match: str = "null", size_ms: int = 1000, before:
     ).fetchall()
 
 
-def answers(query: Query, warehouse: Path) -> Answers:
-    rows = read_answers(query, warehouse, streamed=False)[0].to_pylist()
-    return sorted((row["key"], row["window_start"], row["paid"]) for row in rows)
-
-
 @pytest.mark.needs("long")
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.parametrize("on_no_match", ON_NO_MATCH)
@@ -120,9 +114,9 @@ def test_a_correction_of_everything_gives_the_join_with_the_newest_version(tmp_p
     query = query_of(tmp_path, form, on_no_match)
     warehouse = run_through_versions(query, tmp_path)
     (tmp_path / "products.parquet").unlink()
-    assert answers(query, warehouse) != joined(BATCHES - 1, on_no_match)
+    assert read_paid(query, warehouse) != joined(BATCHES - 1, on_no_match)
     report = correct_here(query, warehouse)
-    assert answers(query, warehouse) == joined(BATCHES - 1, on_no_match)
+    assert read_paid(query, warehouse) == joined(BATCHES - 1, on_no_match)
     assert report.lookups == json.dumps({"orders.products": BATCHES})
     ledger = Tables(Layout.for_query(warehouse, query.name)).read("correction_runs")
     assert ledger["lookups"].to_pylist() == [report.lookups]
@@ -162,7 +156,7 @@ def test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_it
         correct_here(query, warehouse, correction_range)
         assert rows_of(tables, str(correction_range)) == given[correction_range], "it is a function of its range"
     correct_here(query, warehouse)
-    assert answers(query, warehouse) == joined(BATCHES - 1, size_ms=200)
+    assert read_paid(query, warehouse) == joined(BATCHES - 1, size_ms=200)
 
 
 def test_a_window_all_of_whose_records_were_left_out_appears_when_a_newer_version_keeps_them(tmp_path):
@@ -172,7 +166,7 @@ def test_a_window_all_of_whose_records_were_left_out_appears_when_a_newer_versio
     write_products(tmp_path, 0)
     run(query, tmp_path / "wh", RunOptions(COUNT // 2), lambda *_: pq.write_table(new, tmp_path / "products.parquet"))
     correct_here(query, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 1000))
-    (first,) = [row for row in answers(query, tmp_path / "wh") if row[1] == EPOCH]
+    (first,) = [row for row in read_paid(query, tmp_path / "wh") if row[1] == EPOCH]
     is_first = (EVENTS >= EPOCH) & (EVENTS < EPOCH + 1000)
     assert first == ("c9", EPOCH, float(by_arrival(np.arange(COUNT) % 7)[is_first].sum()))
 
@@ -197,7 +191,7 @@ def test_a_rebuild_answers_all_with_the_newest_version(tmp_path, source):
     wider = query_of(tmp_path, size="2 s")
     rebuild(wider, warehouse, Path("paid.yaml"))
     correct_here(wider, warehouse)
-    assert answers(wider, warehouse) == joined(version, size_ms=2000)
+    assert read_paid(wider, warehouse) == joined(version, size_ms=2000)
     facts = [
         fact
         for fact in Tables(Layout.for_query(warehouse, "paid")).read("facts").to_pylist()
