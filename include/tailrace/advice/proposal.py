@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.advice.column_profile import ColumnProfile, profiles_of
 from tailrace.advice.delay_profile import DelayProfile
@@ -20,8 +21,10 @@ from tailrace.advice.time_forms import DateOrder
 from tailrace.engine.derived_columns import bound
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.words import counted
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
+from tailrace.sources.column_rules import is_text
 from tailrace.sources.record_times import read_times
 from tailrace.sources.verdict import RecordVerdict
 from tailrace.stream.sample_report import SampleReport, SourceSample
@@ -76,6 +79,8 @@ class QueryProposal:
             yield self._rejected(rejected)
         if draft.assumes_zone:
             yield f"{draft.without_zone}, and the file takes them for UTC, marked {ASSUMED}; or --timezone ZONE"
+        if headers := _headers_among(draft.sample.table):
+            yield f"the header is repeated in {counted(headers, 'record')}, to go to quarantine"
         if 0 < rejected <= report.accepted:
             yield self._rejected(rejected)
         yield from report.outlying.lines() if report.outlying is not None else ()
@@ -130,6 +135,16 @@ def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
     query = parse(file, text)
     (report,) = report_of(query, sample_sources(query))
     return QueryProposal(draft, text, query, report, profile)
+
+
+def _headers_among(table: pa.Table) -> int:
+    """Return the number of records whose values are the names of their columns, as where files were joined to one."""
+    is_header = np.ones(table.num_rows, bool)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not is_text(column.type):
+            return 0
+        is_header &= np.asarray(pc.equal(column.cast(pa.string()), name).combine_chunks().fill_null(False))
+    return int(is_header.sum())
 
 
 def _require(sample: TableSample, columns: Mapping[str, ColumnProfile], roles: Roles, kind: str) -> None:

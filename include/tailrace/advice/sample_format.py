@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.near_names import nearest
 from tailrace.ground.regular_files import NotRegularError, open_regular
 from tailrace.sources.formats import FORMATS
+from tailrace.sources.json_files import no_lines
 from tailrace.sources.segments import irregular
 
 DELTA = "delta"
@@ -17,6 +19,7 @@ DELTA = "delta"
 _FIRST_BYTES = 4096
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_OPENED = re.compile(rb"\{[ \t\r]*\n")
 
 
 def format_of(path: Path) -> str:
@@ -55,8 +58,9 @@ def _format_of_file(path: Path) -> str:
         raise encoding_refusal(path, "UTF-16", "it is UTF-16")
     text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
-        lines = f"jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(path.stem + '.jsonl')}"
-        raise refuse(str(path), "it is one JSON list, and records are read line by line", f"a record a line: {lines}")
+        raise no_lines(path, "it is one JSON list", "'.[]'")
+    if _OPENED.match(text):
+        raise no_lines(path, "its objects stand over several lines", ".")
     if b"\x00" in first:
         raise refuse(str(path), "it is no text, and no Parquet file", "CSV, JSON lines, Parquet, or a Delta table")
     return "json" if text.startswith(b"{") else "csv"

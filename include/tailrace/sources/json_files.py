@@ -11,7 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
@@ -90,7 +90,7 @@ class JsonFiles:
 
 
 def _require_lines(path: SourceFile) -> None:
-    """Refuse a file that is one JSON list of records, or whose lines end in carriage returns alone."""
+    """Refuse a file that is one JSON list, that has objects over several lines, or lines that end in CR alone."""
     with open_source(path) as file:
         first = file.readline(_LOOKED_AT)
         start = first.removeprefix(BOM).strip()
@@ -98,12 +98,17 @@ def _require_lines(path: SourceFile) -> None:
             first = file.readline(_LOOKED_AT)
             start = first.strip()
     if start.startswith(b"[") and not _is_list_of_values(start):
-        name = Path(str(path)).stem
-        command = f"jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(f'{name}.jsonl')}"
-        fault = "it is one JSON list, and records are read line by line"
-        raise refuse(str(path), fault, f"one object a line, as by: {command}")
+        raise no_lines(path, "it is one JSON list", "'.[]'")
+    if start == b"{":
+        raise no_lines(path, "its objects stand over several lines", ".")
     if start.startswith(b"{") and b"}\r{" in b"".join(start.split(b" ")):
         raise refuse(str(path), CR_ALONE, LF_NEEDED)
+
+
+def no_lines(path: SourceFile, fault: str, records: str) -> Refused:
+    """Build the refusal of a file of JSON without a record a line; `records` is jq's filter that gives them."""
+    command = f"jq -c {records} {shlex.quote(str(path))} > {shlex.quote(f'{Path(str(path)).stem}.jsonl')}"
+    return refuse(str(path), f"{fault}, and records are read line by line", f"one object a line, as by: {command}")
 
 
 def _is_list_of_values(line: bytes) -> bool:

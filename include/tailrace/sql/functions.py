@@ -233,6 +233,8 @@ def _share(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColu
     """Return the share of a quantile; of descending values, the one that is left."""
     if not is_number(argument):
         raise call.whole.error(f"{argument.text[:60]} is no share of {call.function}", form.example)
+    if not 0 < float(argument.text) < 1:
+        raise argument.error(f"{argument.text} is no share of the numbers", "more than 0 and less than 1: 0.9")
     if not call.is_descending:
         return argument.text
     if form.function == "quantile_disc":

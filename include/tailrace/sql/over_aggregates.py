@@ -127,8 +127,6 @@ def section_within(call: Call) -> Section:
         raise value.error(f"{text} is no column of the stream", remedy)
     if "limit" in section and not 1 <= int(section["limit"]) <= MOST_IN_LIST:
         raise call.whole.error(f"a list of {section['limit']} values", f"a limit from 1 to {MOST_IN_LIST:,}")
-    if "q" in section and not 0 < float(section["q"]) < 1:
-        raise call.arguments[1].error(f"{section['q']} is no share of the numbers", "more than 0 and less than 1: 0.9")
     return section
 
 

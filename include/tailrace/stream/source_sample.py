@@ -85,7 +85,8 @@ def require_types(query: Query, types: Mapping[str, Types], tables: Mapping[Subj
         problems = [*unfit.problems]
     if problems:
         declared = columns_of(query)
-        raise Unfit(problems + [each for name in types for each in _text_problems(query, declared[name], types[name])])
+        causes = [each for name in types for each in _text_problems(query, declared[name], types[name])]
+        raise Unfit(causes + problems)
 
 
 def _type_problems(query: Query, types: Mapping[str, Types], tables: Mapping[Subject, ColumnTypes]) -> list[Problem]:

@@ -45,6 +45,7 @@ def test_the_command_of_a_refusal_mends_the_file(tmp_path, name):
         ("a.csv", b"\x1f\x8b\x08", "packed (gzip)"),
         ("a.xlsx", b"PK\x03\x04", "a spreadsheet"),
         ("a.json", b'[{"a": 1}]', "one JSON list"),
+        ("a.json", b'{ \r\n  "a": 1\r\n}\r\n', "its objects stand over several lines"),
         ("a.bin", b"a\x00b", "no text"),
         ("a.json", b'{"a": \n', "no record"),
     ],

@@ -329,6 +329,14 @@ def test_columns_of_one_name_are_left_out_with_a_word(proposed):
     ]
 
 
+def test_a_header_among_the_records_is_named(proposed):
+    header, rows = "at,reading_id\n", "".join(f"2024-03-14T10:00:{number:02}Z,r{number}\n" for number in range(30))
+    assert not any("header" in doubt for doubt in proposed(header + rows).doubts())
+    doubts = [*proposed(header * 2 + rows + header).doubts()]
+    assert "the header is repeated in 2 records, to go to quarantine" in doubts
+    assert any(doubt.startswith("2 of 32 records go to quarantine") for doubt in doubts)
+
+
 @pytest.mark.parametrize(
     ("zones", "words"),
     [

@@ -101,7 +101,7 @@ def test_sql_text_in_a_query_file_is_refused_by_its_line_there_too(tmp_path):
         ("AS delay", "AS Delay", "1:16", "aggregate.Delay: 'Delay' is no name of a column of answers"),
         ("AS delay", "AS tuples", "1:16", "aggregate.tuples: answers have a column tuples already"),
         ("'15' MINUTES", "'2' HOURS", "2:51", "window.slide: slide is longer than size"),
-        ("avg(minutes)", "percentile(minutes, 7)", "1:16", "aggregate.delay.q: '7' does not fit"),
+        ("avg(minutes)", "collect_list(minutes, 0)", "1:16", "aggregate.delay.limit: '0' does not fit"),
     ],
 )
 def test_what_the_sections_of_sql_text_refuse_has_its_place_in_the_text(tmp_path, old, new, place, fault):

@@ -415,6 +415,18 @@ def test_a_list_of_records_is_no_lines_of_records(tmp_path: Path, text: bytes) -
     assert JsonFiles().whole(path, still=True), "a live run refuses it, and does not wait for its last line"
 
 
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_objects_over_several_lines_are_named(tmp_path: Path, line_end: bytes) -> None:
+    path = tmp_path / "a b.json"
+    path.write_bytes(line_end.join([b"", b"{ ", b' "t": 1', b"}", b"{", b' "t": 2', b"}", b""]))
+    with pytest.raises(Refused, match="its objects stand over several lines") as refused:
+        JsonFiles().types(path, WITHOUT_KEY)
+    (problem,) = refused.value.problems
+    assert problem.remedy == f"one object a line, as by: jq -c . '{path}' > 'a b.jsonl'"
+    path.write_bytes(b"{}\n" + RECORD + b"\n")
+    assert JsonFiles().types(path, WITHOUT_KEY) is not None
+
+
 def test_a_list_among_lines_is_a_malformed_record(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"[1, 2]\n" + RECORD + b"\n")

@@ -126,7 +126,7 @@ def test_a_query_over_such_a_column_is_refused_with_the_cause(tmp_path, columns,
     )
     with pytest.raises(Refused) as refused:
         load(tmp_path / "query.yaml").run(tmp_path / "warehouse", engine="local")
-    fault, cause = refused.value.problems
+    cause, fault = refused.value.problems
     assert "string" in fault.fault
     assert "w is 'N/A'" in cause.fault
     assert not (tmp_path / "warehouse").exists()

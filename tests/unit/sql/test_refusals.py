@@ -244,6 +244,8 @@ LISTS = [
     (f"SELECT ¦percentile_disc(0.9) WITHIN GROUP (ORDER BY x DESC) AS n {GROUPED}", "of descending", "0.1"),
     (f"SELECT ¦percentile(x, array(0.5, 0.95)) {GROUPED}", "has no name in the answers", "array(0.5, 0.95)) AS name"),
     (f"SELECT ¦percentile(x, array(0.5, 0.95), 100) AS n {GROUPED}", "3 arguments", "percentile(column, 0.9)"),
+    (f"SELECT percentile(x, array(0.5, ¦1.5)) AS n {GROUPED}", "1.5 is no share of the numbers", "less than 1: 0.9"),
+    (f"SELECT percentile_cont(¦1) WITHIN GROUP (ORDER BY x DESC) AS n {GROUPED}", "1 is no share", "less than 1: 0.9"),
     (f"SELECT ¦percentile(x, array()) AS n {GROUPED}", "2 arguments", "percentile(column, 0.9)"),
     (f"SELECT ¦percentile(x, array) AS n {GROUPED}", "array is no share of percentile", "percentile(column, 0.9)"),
     (f"SELECT ¦percentile(x, array(0.5, y)) AS n {GROUPED}", "y is no share of percentile", "percentile(column, 0.9)"),
