@@ -27,7 +27,7 @@ def fields(**changes: object) -> bytes:
     return ",".join(str(value) for value in (RECORD | changes).values()).encode()
 
 
-UNREADABLE, WRONG_TYPE = "no record that could be read", "is of the wrong type: "
+BEYOND, WRONG_TYPE = "v is a number beyond 1.8e308", "is of the wrong type: "
 AHEAD, TOO_OLD = "t out of bounds: too far ahead of arrival", "t out of bounds: before the earliest accepted"
 NO_ARRIVAL = "a out of bounds: an arrival time lies between 1970 and 9998"
 JSON = {
@@ -44,7 +44,7 @@ JSON = {
     "a field twice": (b'{"t": 1, ' + line()[1:], "it has the name t more than once"),
     "no fields": (b"{}", "t is null"),
     "a time beyond 64 bits": (line(t=10**30), "t is an integer beyond 64 bits: 1000"),
-    "a number beyond doubles": (line().replace(b"1.5", b"1e400"), "v is a number beyond 1.8e308"),
+    "a number beyond doubles": (line().replace(b"1.5", b"1e400"), BEYOND),
     "a number of 5,000 digits": (line().replace(b"1.5", b"9" * 5_000), "v is infinite"),
     "NaN": (line(v=float("nan")), "v is NaN"),
     "Infinity": (line(v=float("inf")), "v is infinite"),
