@@ -432,7 +432,8 @@ def test_a_driver_host_that_is_down_is_one_problem_beside_what_streams_report(cl
         "never": ("not deployed", "idle"),
     }
     assert (found["is_host_down"], found["unknown"], found["ill"]) == (True, 1, 0)
-    assert [problem["where"] for problem in found["problems"]] == ["the driver host"]
+    (problem,) = found["problems"]
+    assert (problem["where"], problem["remedy"]) == ("the driver host", "start it, or mend its connection")
     assert [problem["where"] for problem in get(client, f"{QUERY}/summary")["problems"]] == ["the driver host"]
 
 
@@ -975,6 +976,6 @@ def test_a_warehouse_that_is_away_is_said_and_may_pass(client, monkeypatch):
     answer = client.get(STREAMS)
     assert answer.status_code == 503
     assert answer.json() == {
-        "problems": [{"where": "the driver host", "fault": "no answer", "remedy": "to wait: it is asked again"}],
+        "problems": [{"where": "the driver host", "fault": "no answer", "remedy": "wait: it is asked again"}],
         "is_temporary": True,
     }

@@ -32,13 +32,13 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(OSError)
     def _away(request: Request, error: Exception) -> Response:
         where = "the driver host" if isinstance(error, DriverHostDown) else "the warehouse"
-        problem = Problem(where, str(error) or type(error).__name__, "to wait: it is asked again")
+        problem = Problem(where, str(error) or type(error).__name__, "wait: it is asked again")
         return problems_of(HTTPStatus.SERVICE_UNAVAILABLE, [problem], is_temporary=True)
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(request: Request, error: RequestValidationError) -> Response:
         problems = [
-            Problem(".".join(map(str, each["loc"])), str(each["msg"]), "an address as the pages have them")
+            Problem(".".join(map(str, each["loc"])), str(each["msg"]), "take an address that a page has")
             for each in error.errors()
         ]
         return problems_of(HTTPStatus.CONFLICT, problems)
@@ -48,7 +48,7 @@ def add_handlers(app: FastAPI) -> None:
         """Lead a browser that wants a page to the log-in; answer others as JSON."""
         if error.status_code == HTTPStatus.UNAUTHORIZED and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(_log_in(request), HTTPStatus.SEE_OTHER)
-        remedy = "to log in to Airflow" if error.status_code == HTTPStatus.UNAUTHORIZED else "a right of Airflow's"
+        remedy = "log in to Airflow" if error.status_code == HTTPStatus.UNAUTHORIZED else "ask for the right in Airflow"
         return problems_of(error.status_code, [Problem(request.url.path, str(error.detail), remedy)])
 
 

@@ -1113,6 +1113,40 @@ def test_axes_of_counts_have_whole_numbers(run_js):
     assert run_js("axes.js", "m.COUNT_STEPS.slice(0, 4)") == [1, 2, 5, 10]
 
 
+@pytest.mark.parametrize(
+    ("show", "values", "labels"),
+    [
+        ("share", [0.9913, 0.99132, 0.99134], ["99.13 %", "99.132 %", "99.134 %"]),
+        ("share", [0, 0.5, 1], ["0 %", "50 %", "100 %"]),
+        ("duration", [433_785_600_000, 433_786_200_000], ["5020 d 16 h", "5020 d 16 h 10 min"]),
+        ("duration", [None, 5_251, 5_252], [None, "5 s 251 ms", "5 s 252 ms"]),
+        ("duration", [3_600_000, 7_200_000], ["1 h", "2 h"]),
+        ("rough", [10_001, 10_002], ["10,001", "10,002"]),
+    ],
+)
+def test_no_two_ticks_of_an_axis_have_one_label(run_js, show, values, labels):
+    write = f"(await import('{BASE}static/format.js')).{show}"
+    assert run_js("axes.js", f"m.valueLabels({json.dumps(values)}, {write})") == labels
+
+
+CUT_LABELS = """
+const write = CanvasRenderingContext2D.prototype.fillText;
+window.cut = [];
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const [half, at] = [this.measureText(text).width / 2, this.getTransform().transformPoint({ x, y }).x];
+    if (this.textAlign === "center" && (at < half || at + half > this.canvas.width)) window.cut.push(text);
+    return write.call(this, text, x, y);
+};"""
+
+
+def test_the_first_and_the_last_tick_of_an_axis_are_within_its_card(site, window):
+    window.context.add_init_script(CUT_LABELS)
+    site.query("q", frontier=OVER_ARRIVAL)
+    page = shown(window, "queries/q")
+    expect(page.locator("#part canvas").first).to_be_visible()
+    assert page.evaluate("window.cut") == []
+
+
 ACTIVITY = {
     "from": NOW - 180_000,
     "to": NOW,
@@ -1167,6 +1201,8 @@ def test_the_course_of_the_last_hour_is_on_streams_and_in_the_head(site, window)
     site.streams(stream("q", recent=recent), stream("r", recent=None))
     page = shown(window, "")
     expect(page.get_by_role("img", name="Rows a second in the last hour: at most 30, at least 10")).to_have_count(1)
+    expect(page.get_by_role("img", name="Unread rows in the last hour: at most 1,200, at least 4")).to_have_count(1)
+    expect(page.get_by_role("img", name="Behind in the last hour: at most 1 min 30 s, at least 2 s")).to_have_count(1)
     site.query("q")
     site.answers["queries/q/summary"][1].update(recent=recent, rows_left=1_200, now=NOW)
     page = shown(window, "queries/q")
@@ -1251,10 +1287,18 @@ SMALL = """() => [...document.querySelectorAll('body *')].filter(each =>
 ).map(each => `${each.tagName} ${each.className} ${each.textContent}`)"""
 
 
-@pytest.mark.parametrize("part", ["frontier", "ledger", "answers", "quarantine", "activity"])
+@pytest.mark.parametrize("part", PARTS)
 def test_no_text_is_smaller_than_12_px(site, window, part):
     site.query("q", **{part: OVER_ARRIVAL})
     assert shown(window, f"queries/q?part={part}").evaluate(SMALL) == []
+
+
+@pytest.mark.parametrize("path", ["", "glossary"])
+def test_no_text_of_streams_and_of_the_glossary_is_smaller_either(site, window, path):
+    site.streams(stream("q", "bad"))
+    page = window.page(f"{BASE}{path}")
+    page.locator("#rows tbody tr, #words dt").first.wait_for()
+    assert page.evaluate(SMALL) == []
 
 
 def test_the_first_chart_is_on_the_first_screen_of_a_phone_and_actions_are_a_button_away(site, browser):

@@ -1,6 +1,6 @@
 // Labels of the axes: times by their distance, without AM and PM; values in the unit of the chart.
 
-import { duration } from "./format.js";
+import { duration, exactDuration, exactShare, number, share } from "./format.js";
 import { isUtc } from "./time.js";
 
 const DAY = 86400000;
@@ -60,7 +60,19 @@ const STEPS = [
 
 // The distances between ticks of an axis of durations, in milliseconds.
 export const DURATION_STEPS = STEPS.concat([60, 120, 365].map((days) => days * DAY));
-export const durationLabels = (splits) => splits.map((ms) => (ms === null ? null : duration(ms)));
+
+const EXACT = new Map([
+  [duration, exactDuration],
+  [share, exactShare],
+]);
+
+// Return the labels of an axis of values: in full where two of them would be equal else.
+export function valueLabels(splits, show) {
+  const labelled = (write) => splits.map((value) => (value === null ? null : write(value)));
+  const labels = labelled(show);
+  const known = labels.filter((label) => label !== null);
+  return new Set(known).size < known.length ? labelled(EXACT.get(show) ?? number) : labels;
+}
 
 // The distances between ticks of an axis of counts: there is no half of a row.
 export const COUNT_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();

@@ -57,6 +57,20 @@ export function duration(ms) {
   return NONE;
 }
 
+// Return a duration in all of its units, down to milliseconds.
+export function exactDuration(ms) {
+  let rest = Math.round(Math.abs(ms));
+  const parts = [...UNITS, ["ms", 1]].map(([unit, length]) => {
+    const some = Math.floor(rest / length);
+    rest -= some * length;
+    return some ? `${some} ${unit}` : null;
+  });
+  return `${ms < 0 ? "−" : ""}${parts.filter(Boolean).join(" ") || "0 ms"}`;
+}
+
+// Return a share in percent with all of its digits.
+export const exactShare = (value) => `${number(Number((value * 100).toPrecision(12)))} %`;
+
 const SIZES = ["B", "kB", "MB", "GB", "TB"];
 
 // Return a size in bytes with three significant digits.

@@ -4,7 +4,7 @@ import { airflowAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, rough, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
-import { sparkline } from "./sparkline.js";
+import { course } from "./sparkline.js";
 import { brief, inZone, time } from "./time.js";
 import { aged, airflowLink, behind, copyButton, dagLink, damages, figures, longText, problems, prose, unread } from "./ui.js";
 
@@ -64,10 +64,6 @@ const lastRate = (row) =>
   (row.now ?? Date.now()) - row.recent.at.at(-1) < LATE_MS ? row.recent.rows_s.findLast(Number.isFinite) : undefined;
 
 const perSecond = (value) => (Number.isFinite(value) ? `${rough(value)} / s` : "–");
-
-// Return the course of a figure in the last hour; null for a stream that did not run live.
-const course = (row, name, figure, show) =>
-  row.recent ? sparkline(name, row.recent.at, row.recent[figure], show) : null;
 
 // On a narrow screen actions and links stand behind a button, so that the first chart is in sight.
 const isWide = () => document.getElementById("main")?.classList.contains("wide") ?? false;

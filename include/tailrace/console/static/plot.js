@@ -1,7 +1,7 @@
 // Draws a chart with uPlot: lines, bars, bands, thresholds and numbered marks, in the colours of the theme.
 
 import uPlot from "./uplot/uPlot.esm.js";
-import { COUNT_STEPS, DURATION_STEPS, durationLabels, timeLabels, widthOf } from "./axes.js";
+import { COUNT_STEPS, DURATION_STEPS, timeLabels, valueLabels, widthOf } from "./axes.js";
 import { count, duration, number } from "./format.js";
 import { isUtc } from "./time.js";
 
@@ -162,13 +162,12 @@ export function draw(host, read, width, hooks) {
     [duration, DURATION_STEPS],
     [count, COUNT_STEPS],
   ]).get(show);
-  const labels = (values) => values.map((value) => (value === null ? null : show(value)));
   return new uPlot(
     {
       width,
       height: spec.height ?? 180,
       ms: 1,
-      padding: [spec.marks?.length ? 18 : 8, 18, 0, 0],
+      padding: [spec.marks?.length ? 18 : 8, 40, 0, 0], // at the right for half of the last label of the axis
       tzDate: (ms) => (isUtc() ? uPlot.tzDate(new Date(ms), "Etc/UTC") : new Date(ms)),
       legend: { show: false },
       cursor: {
@@ -186,14 +185,14 @@ export function draw(host, read, width, hooks) {
           ...axis,
           size: isTime ? 38 : 28,
           space: 76,
-          values: (_, splits, __, ___, step) => (isTime ? timeLabels(splits, step) : durationLabels(splits)),
+          values: (_, splits, __, ___, step) => (isTime ? timeLabels(splits, step) : valueLabels(splits, duration)),
           ...(isTime ? {} : { incrs: DURATION_STEPS }),
         },
         {
           ...axis,
           size: widthOf,
           space: 32,
-          values: (_, splits) => labels(splits),
+          values: (_, splits) => valueLabels(splits, show),
           ...(steps ? { incrs: steps } : {}),
         },
       ],

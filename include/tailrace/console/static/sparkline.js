@@ -24,7 +24,7 @@ function pathOf(at, values, most) {
 }
 
 // Return a chart of `values` at `at`, ms, or null without two of them; `show` writes a value.
-export function sparkline(name, at, values, show) {
+function sparkline(name, at, values, show) {
   const known = (values ?? []).filter(isNumber);
   if (known.length < 2) return null;
   const most = Math.max(...known);
@@ -39,3 +39,7 @@ export function sparkline(name, at, values, show) {
     ),
   );
 }
+
+// Return the course of a row's figure in the last hour; null for a stream that did not run live.
+export const course = (row, name, figure, show) =>
+  row.recent ? sparkline(name, row.recent.at, row.recent[figure], show) : null;

@@ -4,7 +4,7 @@ import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, rough, share } from "./format.js";
 import { badge, failedRuns, promiseBadge, since } from "./shapes.js";
-import { sparkline } from "./sparkline.js";
+import { course } from "./sparkline.js";
 import { brief, time } from "./time.js";
 import { aged, behind, cut, dagLink, longText, prose } from "./ui.js";
 
@@ -14,6 +14,12 @@ export const streamLink = (row) =>
 
 // Return the paused DAGs of a stream that hold something up, each with the way to unpause it.
 export const pausedDags = (row) => (row.paused ?? []).map((each) => dagLink(each.dag, `Unpause ${each.dag} in Airflow`));
+
+// Return a figure of a row with its course in the last hour, where there is one.
+function withCourse(figure, row, ...names) {
+  const line = course(row, ...names);
+  return line ? [figure, line] : figure;
+}
 
 export const columns = [
   {
@@ -60,19 +66,19 @@ export const columns = [
     title: "Behind",
     sort: "behind_ms",
     number: true,
-    show: behind,
+    show: (row) => withCourse(behind(row), row, "Behind", "behind_ms", duration),
   },
   {
     title: "Rows, 1\u00a0h",
     hint: "Tuples a second in the last hour, of a live stream",
-    show: (row) => (row.recent ? sparkline("Rows a second", row.recent.at, row.recent.rows_s, rough) : null) ?? "–",
+    show: (row) => course(row, "Rows a second", "rows_s", rough) ?? "–",
   },
   {
     title: "Unread rows",
     sort: "rows_left",
     number: true,
     hint: "Rows known in the source that no batch has read; unknown while no driver can read it",
-    show: (row) => count(row.rows_left),
+    show: (row) => withCourse(count(row.rows_left), row, "Unread rows", "rows_left", count),
   },
   {
     title: "K",
