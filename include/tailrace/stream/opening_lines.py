@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.derived_columns import bound
-from tailrace.engine.stream_reader import columns_of
 from tailrace.expressions.text_comparisons import times_as_texts
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
@@ -14,35 +14,21 @@ from tailrace.sources.time_zones import times_as_utc
 _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
 
 
-def zone_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
-    """Yield a line for each stream whose times have no offset from UTC, where the query names no zone for them.
+def opening_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
+    """Yield the lines about times, given the types of each stream's columns.
 
-    Parameters
-    ----------
-    types : dict
-        The types of each stream's columns.
+    There is a line for each stream whose times have no offset from UTC, where the query names no zone for them; and one
+    for each column of texts that an expression compares with a time.
     """
-    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
-    zones = {name: stream.timezone for name, stream in query.streams.items()}
-    for stream, columns in times_as_utc(names, types, zones).items():
+    sources = CompiledQuery.declare(query).sources
+    for stream, names in times_as_utc(sources, types).items():
         yield (
-            f"stream {stream}: the times of {' and '.join(columns)} have no offset from UTC, and are read as UTC; "
+            f"stream {stream}: the times of {' and '.join(names)} have no offset from UTC, and are read as UTC; "
             f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
         )
-
-
-def text_time_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
-    """Yield a line for each column of texts that an expression compares with a time.
-
-    Parameters
-    ----------
-    types : dict
-        The types of each stream's columns.
-    """
-    for stream, columns in columns_of(query).items():
-        if columns.projection is None or not types.get(stream):
+    for stream, columns in sources.items():
+        if not types.get(stream) or (projection := bound(columns, types[stream])) is None:
             continue
-        projection = bound(columns.projection, types[stream])
         known = dict(projection.types)
         for number, (name, text) in enumerate(projection.named()):
             for each in times_as_texts(text, known):
