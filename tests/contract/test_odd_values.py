@@ -13,7 +13,7 @@ import pytest
 from kit.runs.local_driver import Driver
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.stream_reader import readers_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.query.declared import declared_query
 from tailrace.sources.formats import FORMATS
 from tailrace.storage.results import read_answers
@@ -119,7 +119,9 @@ def test_a_selected_number_that_a_double_rounds_is_in_quarantine(tmp_path: Path,
     path = tmp_path / f"a.{format_name}"
     path.write_text("\n".join(lines) + "\n")
     types = {"at": "int64", "id": "string", "x": "double", "n": "double"}
-    reader, _ = readers_of(query, dict.fromkeys(streams, types), dict.fromkeys(streams, tmp_path))
+    reader, _ = (
+        CompiledQuery.declare(query).bind(dict.fromkeys(streams, types)).readers(dict.fromkeys(streams, tmp_path))
+    )
     (segment,) = FORMATS[format_name].split(path)
     content = reader.read(segment)
     assert content.tuples.column("left_n").to_pylist() == [0.5, 2.0**53], "with x, which is computed with"

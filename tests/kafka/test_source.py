@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition
 
 from kit.runs.local_driver import Driver
 from kit.suite.waiting import PATIENCE_S, until
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.sources.kafka_cuts import TopicCut
@@ -123,7 +124,7 @@ def test_a_restart_amid_a_cut_and_new_partitions_lose_and_double_nothing(broker,
     broker.admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
     until(lambda: len(broker.admin.list_topics(timeout=PATIENCE_S).topics[topic].partitions) == 2)
     broker.send(topic, 1, *readings(70, seed=3))
-    feed = open_feeds(app.query, app.layout, app.layout.manifest(), live=False)["readings"]
+    feed = open_feeds(CompiledQuery.declare(app.query), app.layout, app.layout.manifest(), live=False)["readings"]
     segments = feed.fresh()
     assert (segments[0].path, segments[0].first_row) == (before.path, before.row)
     assert sum(segment.rows for segment in segments) + 130 * 3 == 570
@@ -149,7 +150,7 @@ def test_a_silent_partition_holds_a_live_stream_back_until_it_is_idle(broker, tm
     time.sleep(0.01)
     broker.send(topic, 0, *readings(10))
     query = topic_query(broker, topic)
-    feed = open_feeds(query, Driver(query, tmp_path).layout, None, live=True)["readings"]
+    feed = open_feeds(CompiledQuery.declare(query), Driver(query, tmp_path).layout, None, live=True)["readings"]
     now_s = 0.0
     feed._clock = lambda: now_s
     assert sum(segment.rows for segment in feed.fresh()) < 13
@@ -166,11 +167,11 @@ def test_records_that_retention_deleted_before_they_were_read_stop_the_stream(br
     app = Driver(topic_query(broker, topic), tmp_path)
     app.run()
     manifest = app.layout.manifest()
-    streaming = open_feeds(app.query, app.layout, manifest, live=True)["readings"]
+    streaming = open_feeds(CompiledQuery.declare(app.query), app.layout, manifest, live=True)["readings"]
     assert streaming.fresh() == []
     broker.send(topic, 0, *readings(20))
     delete_before(broker, topic, 30)
-    for feed in (streaming, open_feeds(app.query, app.layout, manifest, live=True)["readings"]):
+    for feed in (streaming, open_feeds(CompiledQuery.declare(app.query), app.layout, manifest, live=True)["readings"]):
         with pytest.raises(SourceChanged, match="retention has deleted the records from 20 to 29"):
             feed.fresh()
     with pytest.raises(SourceChanged):
@@ -200,7 +201,7 @@ def test_a_topic_made_again_stops_the_stream(broker, tmp_path):
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
     app = Driver(query, tmp_path)
-    feed = open_feeds(query, app.layout, None, live=True)["readings"]
+    feed = open_feeds(CompiledQuery.declare(query), app.layout, None, live=True)["readings"]
     feed.fresh()
     broker.delete_topic(topic)
     with pytest.raises(SourceChanged, match="was deleted"):
@@ -227,7 +228,7 @@ def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeyp
     topic = broker.make_topic(1)
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
-    feed = open_feeds(query, Driver(query, tmp_path).layout, None, live=True)["readings"]
+    feed = open_feeds(CompiledQuery.declare(query), Driver(query, tmp_path).layout, None, live=True)["readings"]
     monkeypatch.setattr("tailrace.sources.kafka_client.TIMEOUT_S", 1.0)
     broker.stop()
     try:

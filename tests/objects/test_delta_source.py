@@ -11,6 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from kit.parts.object_store import BUCKET
 from kit.runs.local_driver import Driver
 from kit.runs.object_streams import START, answers, query_on, readings
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_path import ObjectPath
 from tailrace.ground.object_stores import store_of
@@ -46,7 +47,7 @@ def table(place: ObjectPath) -> DeltaTable:
 
 
 def fresh(app: Driver, live: bool = False):
-    (feed,) = open_feeds(app.query, app.layout, app.layout.manifest(), live=live).values()
+    (feed,) = open_feeds(CompiledQuery.declare(app.query), app.layout, app.layout.manifest(), live=live).values()
     return feed.fresh()
 
 
@@ -110,7 +111,9 @@ def test_a_file_that_was_vacuumed_before_it_was_read_ends_the_stream(stream, pla
 
 
 def test_a_live_feed_goes_on_when_the_store_is_back(stream, place, gateway):
-    (feed,) = open_feeds(stream.query, stream.layout, stream.layout.manifest(), live=True).values()
+    (feed,) = open_feeds(
+        CompiledQuery.declare(stream.query), stream.layout, stream.layout.manifest(), live=True
+    ).values()
     assert [segment.rows for segment in feed.fresh()] == [400]
     gateway.stop()
     try:

@@ -9,6 +9,7 @@ import pytest
 from kit.parts.object_store import BUCKET, PASSWORD
 from kit.runs.local_driver import Driver
 from kit.runs.object_streams import START, answers, query_on, readings, write
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_stores import store_of
 from tailrace.sources.object_files import find_object
@@ -67,7 +68,7 @@ def stream(place, connection, tmp_path):
 
 
 def fresh(app: Driver, live: bool = False):
-    (feed,) = open_feeds(app.query, app.layout, app.layout.manifest(), live=live).values()
+    (feed,) = open_feeds(CompiledQuery.declare(app.query), app.layout, app.layout.manifest(), live=live).values()
     return feed.fresh()
 
 
@@ -104,7 +105,7 @@ def test_a_correction_reads_the_objects_again(stream):
 
 def test_a_live_feed_takes_an_object_at_once_and_goes_on_when_the_store_is_back(stream, gateway):
     app, add = stream
-    (feed,) = open_feeds(app.query, app.layout, app.layout.manifest(), live=True).values()
+    (feed,) = open_feeds(CompiledQuery.declare(app.query), app.layout, app.layout.manifest(), live=True).values()
     assert [segment.rows for segment in feed.fresh()] == [400]
     gateway.stop()
     try:
@@ -123,7 +124,9 @@ def test_a_live_feed_takes_a_json_object_without_a_last_newline(place, connectio
     file.write_text(file.read_text().rstrip("\n"))
     put(file)
     query = query_on(url, "json", connection)
-    (feed,) = open_feeds(query, Layout.for_query(tmp_path / "warehouse", "load"), None, live=True).values()
+    (feed,) = open_feeds(
+        CompiledQuery.declare(query), Layout.for_query(tmp_path / "warehouse", "load"), None, live=True
+    ).values()
     assert [segment.rows for segment in feed.fresh()] == [10]  # of a file on a disk the writer may still be at work
 
 

@@ -20,14 +20,15 @@ from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.executor import rows_by_table
 from tailrace.engine.feedback import FEEDBACK, Feedback
+from tailrace.engine.lookup_types import named_types
 from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_tables
 from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_table
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.progress import Progress
 from tailrace.engine.query_clock import ClockState, QueryClock
-from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
 from tailrace.query.query import Query
@@ -80,14 +81,15 @@ class MemoryFormat:
 
 def pipeline_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Pipeline:
     """Build the pipeline of a declared query over tables in memory instead of its declared files."""
+    compiled = CompiledQuery.declare(query)
     types = {
         name: streams[name].types(Path(next(iter(streams[name].tables))), columns)
-        for name, columns in columns_of(query).items()
+        for name, columns in compiled.sources.items()
     }
     for subject, table in query.tables.items():
         types[subject] = named_types(table.check(read_whole(table.place)).types)
-    pipeline = Pipeline.from_query(query, types, dict.fromkeys(streams, Path()))
-    readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in pipeline.readers)
+    pipeline = compiled.bind(types).pipeline()
+    readers = tuple(replace(reader, format=streams[reader.name]) for reader in pipeline.readers)
     return replace(pipeline, readers=readers)
 
 

@@ -18,8 +18,8 @@ from tailrace.advice.record_id import record_id
 from tailrace.advice.roles import PARTS, Roles, find_roles
 from tailrace.advice.table_sample import TableSample
 from tailrace.advice.time_forms import DateOrder
-from tailrace.engine.derived_columns import bound
 from tailrace.expressions.projection import Projection
+from tailrace.expressions.types import column_type
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.words import counted
 from tailrace.query.loading import parse
@@ -202,8 +202,9 @@ def _read(
     expression = form.expression(name) or (f"cast({quoted(name)} as bigint)" if form.is_count else None)
     verdict = RecordVerdict(raw.num_rows)
     if expression is not None:
-        projection = Projection.parse({_DERIVED: expression}, None)
-        projected = bound(projection, {name: str(raw.schema.field(name).type)}).run(raw)
+        dtype = column_type(raw.schema.field(name).type)
+        projection = Projection.parse({_DERIVED: expression}, None, {} if dtype is None else {name: dtype})
+        projected = projection.run(raw)
         for failure in projected.failures:
             verdict.reject(failure.mask, failure.reason)
         raw, name = projected.table, _DERIVED

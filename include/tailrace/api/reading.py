@@ -77,5 +77,5 @@ def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
     if tables.has(table):
         rows = tables.read(table)
     else:
-        rows = in_ms(schemas(kind_of_stream(query, tables.layout, manifest))[table].empty_table(), table)
+        rows = in_ms(schemas(kind_of_stream(query, manifest))[table].empty_table(), table)
     return Rows(rows, rows.column_names, times=times_of(table))

@@ -28,6 +28,7 @@ from tailrace.calibration.report import Basis, CalibrationReport, Determination,
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.correction import deduplication
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import Problem, refuse
@@ -290,7 +291,7 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
         )
         raise NotReady([Problem(str(layout.home), fault, "tailrace run, first")])
     query = query.fixed_by(manifest.structure)
-    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
+    pipeline = CompiledQuery.declare(query).bind(manifest.types).pipeline(layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
     logs = tuple(Log.read(reader, tables, progress.until) for reader in pipeline.readers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +48,7 @@ def run(
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
-    from tailrace.stream.opening_lines import awaited, text_time_lines, window_zone_lines, zone_lines
+    from tailrace.stream.opening_lines import awaited, opening_lines
     from tailrace.stream.written_answers import noting_written
     from tailrace.terminal.stream_progress import ProgressPrinter
 
@@ -69,8 +68,7 @@ def run(
     def opening() -> Iterator[str]:
         manifest = query.layout.manifest()
         types = {} if manifest is None else manifest.types
-        declared = query.declared
-        return chain(zone_lines(declared, types), window_zone_lines(declared), text_time_lines(declared, types))
+        return opening_lines(query.declared, types)
 
     with ProgressPrinter(opening, is_live=not bounded) as progress:
         ended = query.run(

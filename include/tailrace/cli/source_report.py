@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailrace.ground.errors import refuse
 from tailrace.query.query import Query
 from tailrace.storage.delta_dimension import open_dimension
-from tailrace.stream.opening_lines import text_time_lines, zone_lines
+from tailrace.stream.opening_lines import opening_lines
 from tailrace.stream.source_bins import with_bins_of_source
 from tailrace.stream.source_sample import report_of, sample_sources
 from tailrace.stream.table_versions import content_of
@@ -28,7 +28,7 @@ def print_source_reports(query: Query) -> None:
         for line in report.lines():
             screen.out.print(line, markup=False, soft_wrap=True)
     types = {report.sample.stream: report.sample.types for report in reports}
-    for line in (*zone_lines(query, types), *text_time_lines(query, types)):
+    for line in opening_lines(query, types):
         screen.out.print(f"attention: {line}", markup=False, soft_wrap=True)
     for subject, table in query.tables.items():
         checked = table.check(content_of(table, open_dimension(table.place)).content)

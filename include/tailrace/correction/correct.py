@@ -24,6 +24,7 @@ from tailrace.correction.report import CorrectionReport
 from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.delivery.places import deliver_all
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
 from tailrace.ground.answer_columns import RETRACTED
@@ -78,7 +79,7 @@ def correct(
     if correction_range != CorrectionRange():  # a correction of everything restores lost ones
         require_corrections(tables)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
-    pipeline = Pipeline.from_query(query, origin.types, layout.histories(query.streams))
+    pipeline = CompiledQuery.declare(query).bind(origin.types).pipeline(layout.histories(query.streams))
     wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S), ExitStack() as behind:

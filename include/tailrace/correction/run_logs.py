@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.query.query import Query
 from tailrace.sources.record_place import place_of
@@ -28,7 +29,7 @@ def logs_of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Itera
     if manifest is None or until is None or not query.has_late_tuples:
         return
     query = query.fixed_by(manifest.structure)
-    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
+    pipeline = CompiledQuery.declare(query).bind(manifest.types).pipeline(layout.histories(query.streams))
     for reader in pipeline.readers:
         if reader.name in first:
             yield query, pipeline, Log.read(reader, tables, until)

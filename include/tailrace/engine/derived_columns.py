@@ -23,13 +23,12 @@ def with_derived(stream: str, columns: SourceMapping, types: Types) -> Types:
     Unfit
         When an expression can't be bound to the types of the source's columns, or has a type that tuples can't have.
     """
-    looked_up = {name: dtype for lookup in columns.lookups for name, dtype in lookup.types}
+    looked_up = _looked_up(columns)
     types = types | {name: str(dtype) for name, dtype in looked_up.items()}
     _require_fit(stream, columns, {name: dtype for name, dtype in looked_up.items() if name not in columns.derived})
-    if columns.projection is None:
-        return types
     try:
-        derived = bound(columns.projection, types).derived_types
+        projection = bound(columns, types)
+        derived = {} if projection is None else projection.derived_types
     except NamedError as error:
         location = error.name if error.name in columns.derives else f"streams.{stream}.{error.field}"
         where = f"{location}: {error.position}"
@@ -48,8 +47,18 @@ def _require_fit(stream: str, columns: SourceMapping, added: Mapping[str, pa.Dat
                 require_fit(f"streams.{stream}.{giving[name]}", part, added[name], columns)
 
 
-def bound(projection: Projection, types: Types) -> Projection:
-    """Return a projection with the types of the source columns that its expressions read, as far as they have any."""
-    named = {name: data_type(types[name]) for name in projection.inputs if name in types}
-    seen = {name: None if dtype is None else column_type(dtype) for name, dtype in named.items()}
-    return projection.over({name: dtype for name, dtype in seen.items() if dtype is not None})
+def bound(columns: SourceMapping, types: Types) -> Projection | None:
+    """Return the projection of a source with the types of the columns that its expressions read, as far as known.
+
+    A looked-up column replaces the source's column of the same name.
+    """
+    if columns.projection is None:
+        return None
+    known = {name: data_type(types[name]) for name in columns.inputs if name in types} | _looked_up(columns)
+    seen = {name: None if (dtype := known.get(name)) is None else column_type(dtype) for name in columns.inputs}
+    return columns.projection.over({name: dtype for name, dtype in seen.items() if dtype is not None})
+
+
+def _looked_up(columns: SourceMapping) -> dict[str, pa.DataType]:
+    """Return the types of the columns that lookups give, as far as known."""
+    return {name: dtype for lookup in columns.lookups for name, dtype in lookup.types}

@@ -1,4 +1,4 @@
-"""The types of the columns that lookups add to a stream, and the refusal of keys that can't match."""
+"""The types of tables' columns, also as lookups add them to a stream, and the refusal of keys that can't match."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tailrace.ground.facts import Subject
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.columns import SourceMapping
+from tailrace.sources.ids_and_keys import id_type
 from tailrace.sources.key_index import meets
 from tailrace.sources.lookup_table import column_type, key_type
 from tailrace.sources.segments import Types
@@ -50,3 +51,14 @@ def with_lookup_types(columns: SourceMapping, types: Types, tables: Mapping[Subj
         known |= dict(own)
         lookups.append(replace(lookup, types=own))
     return replace(columns, lookups=tuple(lookups))
+
+
+def table_types(types: Types) -> ColumnTypes:
+    """Return the types of a table's columns; the inverse of `named_types`."""
+    carried = {name: carried_type(type_name) for name, type_name in types.items() if name != "id"}
+    return ColumnTypes(id=id_type(types["id"]), carried=carried)
+
+
+def named_types(types: ColumnTypes) -> Types:
+    """Name the types of a table's columns, for a checkpoint's manifest."""
+    return {"id": str(types.id)} | {name: str(dtype) for name, dtype in types.carried.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
 from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
-from tailrace.engine.stream_reader import StreamReader, readers_of, table_types
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.engine.task import SegmentRows, Task
 from tailrace.engine.task_change import TaskChange, task_change
 from tailrace.ground.answer_columns import RETRACTED
@@ -26,11 +25,9 @@ from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import Preaggregating, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Enrichment, Kind, windowed
-from tailrace.kinds import build
-from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.lookups import NO_VERSIONS, Versions, stored_versions
-from tailrace.sources.segments import Segment, Types
+from tailrace.sources.segments import Segment
 from tailrace.windows.windows import Windows
 
 
@@ -93,19 +90,6 @@ class Pipeline:
     answer_files: AnswerFiles | None = None
     plans_from: int = 0
     table_versions: Location | None = None
-
-    @staticmethod
-    def from_query(
-        query: Query, types: Mapping[str, Types], histories: Mapping[str, Location], chunks: Location | None = None
-    ) -> Pipeline:
-        """Build the pipeline of a declared query; see `readers_of` for the other parameters.
-
-        `types` also has the dimension table's types, if there is one.
-        """
-        readers = readers_of(query, types, histories)
-        streams = [reader.column_types for reader in readers]
-        kind = build(query, [*streams, table_types(types[TABLE])] if query.table else streams)
-        return Pipeline(kind, readers, query.tasks, query.disorder.deduplicate, chunks)
 
     @property
     def streams(self) -> tuple[str, ...]:

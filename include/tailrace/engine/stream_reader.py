@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,29 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
-from tailrace.engine.derived_columns import bound, with_derived
-from tailrace.engine.lookup_types import with_lookup_types
-from tailrace.engine.stream_records import StreamRecords, types_seen
-from tailrace.expressions.projection import Projection
+from tailrace.engine.stream_records import StreamRecords
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
-from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.kind.column_use import IDENTITY, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.kind.protocol import Enrichment, windowed
-from tailrace.kinds import build
-from tailrace.query.query import Query
-from tailrace.sources.answers_source import AnswersSource
-from tailrace.sources.carried_columns import carried_type, score_type
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.kafka_topic import ID
 from tailrace.sources.lookups import NO_VERSIONS, Versions
 from tailrace.sources.segments import RawSegment, Segment, Types
-from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
 @dataclass(frozen=True)
@@ -149,95 +136,6 @@ class StreamReader:
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
-
-
-def columns_of(query: Query) -> dict[str, SourceMapping]:
-    """Return the columns that each of the query's streams must have, by the stream's name."""
-    kind = build(query)
-    first, last = EARLIEST_MS, LATEST_MS
-    if not isinstance(kind, Enrichment):
-        first, last = windowed(kind).windows.within(first, last)
-    columns: dict[str, SourceMapping] = {}
-    for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
-        given = stream.source.own_columns
-        arrival_time, id_ = stream.arrival_time or given.get("arrival_time"), stream.id or given.get("id")
-        assert id_ is not None  # other streams without an id are refused
-        derived = {**stream.columns, **needed.derives}
-        projection = Projection.parse(derived, stream.where) if derived or stream.where else None
-        uses = needed.uses
-        if isinstance(stream.source, AnswersSource):
-            uses += (ColumnUse(RETRACTED, IDENTITY, part=RETRACTED),)
-        parts = {"event_time": stream.event_time, "arrival_time": arrival_time, "id": id_, "key": stream.key}
-        bounds = {"earliest_ms": max(stream.bounds.earliest_ms, first), "ahead_ms": query.ahead_ms(stream)}
-        bounds |= {"latest_ms": last, "skew_ms": stream.bounds.skew_ms}
-        own: dict[str, Any] = {**parts, **bounds, "timezone": stream.timezone, "groups_nulls": stream.groups_nulls}
-        own |= {"stream": name, "projection": projection, "lookups": query.lookups[name]}
-        columns[name] = SourceMapping(uses, needed.row_check, needed.file_check, **own)
-    return columns
-
-
-def column_types_of(columns: SourceMapping, types: Types) -> ColumnTypes:
-    """Return the types of a stream's tuples.
-
-    The key is a string without a column, and of a list of columns.
-    """
-    names = {name: key_type(types[name]) for name in columns.key_parts.values()}
-    is_list = isinstance(columns.key, tuple)
-    key, keys = (pa.string(), names) if is_list else (next(iter(names.values()), pa.string()), {})
-    carried = {
-        part: score_type(types[name]) if part in columns.required else carried_type(types[name])
-        for part, name in columns.carried.items()
-    }
-    return ColumnTypes(key, id_type(types[columns.id]), carried, keys)
-
-
-def table_types(types: Types) -> ColumnTypes:
-    """Return the types of a table's columns; the inverse of `named_types`."""
-    carried = {name: carried_type(type_name) for name, type_name in types.items() if name != "id"}
-    return ColumnTypes(id=id_type(types["id"]), carried=carried)
-
-
-def named_types(types: ColumnTypes) -> Types:
-    """Name the types of a table's columns, for a checkpoint's manifest."""
-    return {"id": str(types.id)} | {name: str(dtype) for name, dtype in types.carried.items()}
-
-
-def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Location]) -> tuple[StreamReader, ...]:
-    """Build the readers of the query's streams.
-
-    Parameters
-    ----------
-    types : dict
-        The types of the source's columns, by stream, and of lookups' tables, by the subject of their versions.
-    histories : dict
-        The directory for history, by stream; used where the source is not itself a history.
-    """
-    readers = []
-    tables = {subject: table_types(types[subject]) for subject in query.tables if subject in types}
-    for name, declared in columns_of(query).items():
-        seen = types_seen(declared, types[name])
-        columns = with_lookup_types(declared, seen, tables)
-        columns = replace(columns, zones=_zones(declared, types[name]))
-        source = query.streams[name].source
-        # Looked-up values are stored in history, so a correction computes with the same values as the stream.
-        history = None if source.is_history(columns) and not columns.lookups else histories[name]
-        tuple_types = column_types_of(columns, with_derived(name, columns, seen))
-        read = types[name]
-        if columns.projection is not None:
-            looked_up = {each: str(dtype) for lookup in columns.lookups for each, dtype in lookup.types}
-            columns = replace(columns, projection=bound(columns.projection, seen | looked_up)).pruned()
-            names = set(columns.named().values())
-            read = {column: dtype for column, dtype in read.items() if column in names}
-        format_ = source.reader(columns)
-        records = StreamRecords.from_columns(columns, types[name]) if columns.repeats_lookups else None
-        readers.append(StreamReader(name, format_, columns, read, tuple_types, query.tick_ms, history, records))
-    return tuple(readers)
-
-
-def _zones(columns: SourceMapping, types: Types) -> dict[str, bool]:
-    """Return whether the texts of each time column state their zone, as far as the first record has shown it."""
-    names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
-    return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}
 
 
 def _quarantined_rows(

@@ -66,9 +66,9 @@ class StreamRecords:
         if projection is not None:
             times_and_id = [name for name in (columns.event_time, columns.arrival_time, columns.id) if name is not None]
             projection = replace(projection, where=None).pruned(times_and_id)
-        projection = None if projection is None else bound(projection, types)
         uses = tuple(ColumnUse(name, IDENTITY, part=part) for part, name in carried.items())
         read = replace(columns, key=None, uses=uses, row_check=None, projection=projection, lookups=())
+        read = replace(read, projection=bound(read, types))
         event_time, arrival_time, id_ = map(_own, _OWN)
         tuples = replace(columns, event_time=event_time, arrival_time=arrival_time, id=id_, timezone=None, zones={})
         return StreamRecords(

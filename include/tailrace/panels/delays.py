@@ -21,7 +21,6 @@ from tailrace.panels.query_view import QueryView
 from tailrace.storage.log import Log
 from tailrace.storage.lookup_versions import with_known_versions
 from tailrace.storage.tables import Tables
-from tailrace.stream.opening import pipeline_of
 
 MOST_TUPLES = 100_000
 """The approximate number of newest tuples that are read."""
@@ -77,8 +76,7 @@ def read_delays(view: QueryView, until: int) -> DelayQuantiles | None:
     segments = _newest_segments(view.tables, until)
     if not segments.num_rows:
         return None
-    declared = pipeline_of(view.query.fixed_by(manifest.structure), view.layout, manifest).readers
-    readers = [with_known_versions(reader, view.tables, until) for reader in declared]
+    readers = [with_known_versions(reader, view.tables, until) for reader in view.readers(manifest)]
     streams = [arrivals for reader in readers if (arrivals := _read(reader, segments, until)) is not None]
     if not streams:
         return None

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ranges
@@ -41,7 +40,6 @@ def late_records(view: QueryView, limit: int | None) -> pa.Table:
     manifest = view.layout.manifest()
     if manifest is None or not (view.query.has_late_tuples and view.tables.has("late")):
         return _NOTHING
-    query = view.query.fixed_by(manifest.structure)
     is_pane = "pane_start" in view.tables.schema("late").names
     late = view.tables.read("late", (*OF_ROW, *(("key", "pane_start") if is_pane else ("id", "event_time"))))
     late = late.sort_by([(name, "ascending") for name in ("arrived", "tick")])
@@ -49,7 +47,7 @@ def late_records(view: QueryView, limit: int | None) -> pa.Table:
         tuples = late["tuples"].to_numpy()
         late = select(late, np.cumsum(tuples) - tuples < limit)
     parts = []
-    for reader in Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers:
+    for reader in view.readers(manifest):
         mine = select(late, pc.equal(late["stream"], reader.name).to_numpy())
         if mine.num_rows:
             try:
@@ -63,7 +61,7 @@ def late_records(view: QueryView, limit: int | None) -> pa.Table:
         return _NOTHING
     parts = [_with_text_keys(part.select(_COLUMNS)) for part in parts]
     rows = pa.concat_tables(parts, promote_options="default").sort_by([(name, "ascending") for name in _ORDER])
-    return _with_places(rows.slice(0, limit), query)
+    return _with_places(rows.slice(0, limit), view.query)
 
 
 def _with_text_keys(rows: pa.Table) -> pa.Table:

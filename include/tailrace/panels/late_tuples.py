@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.by_session import BySession
 from tailrace.answers.identity import SIDES
-from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL
@@ -80,14 +79,12 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
     manifest = view.layout.manifest()
     if not rows.num_rows or manifest is None:
         return LateTuples(rows, _NOTHING)
-    query = view.query.fixed_by(manifest.structure)
-    readers = Pipeline.from_query(query, manifest.types, view.layout.histories(query.streams)).readers
     times = [answer[name][0].as_py() for name in answer.column_names if name in ANSWER_TIMES]
     margin_ms = view.kind.answers.late_margin_ms
     ranges = np.array([min(times) - margin_ms]), np.array([max(times) + margin_ms + 1])
     parts = []
     try:
-        for reader in readers:
+        for reader in view.readers(manifest):
             mine = select(rows, rows["stream"].to_numpy(zero_copy_only=False) == reader.name)
             if mine.num_rows:
                 parts.append(tuples_of(view, reader, mine, ranges))

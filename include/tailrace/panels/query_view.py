@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import Refused, refuse
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -14,7 +16,7 @@ from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import binding_changes
+from tailrace.storage.manifest import CheckpointManifest, binding_changes
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables, kind_of_stream
 
@@ -84,7 +86,12 @@ class QueryView:
         manifest = self.layout.read_manifest()
         if manifest is None or binding_changes(manifest, self.query):
             return build(self.query)
-        return kind_of_stream(self.query, self.layout, manifest)
+        return kind_of_stream(self.query, manifest)
+
+    def readers(self, manifest: CheckpointManifest) -> tuple[StreamReader, ...]:
+        """Build the readers of the streams, as the checkpoint's manifest says."""
+        query = self.query.fixed_by(manifest.structure)
+        return CompiledQuery.declare(query).bind(manifest.types).readers(self.layout.histories(query.streams))
 
     @cached_property
     def answers(self) -> AnswerTables:

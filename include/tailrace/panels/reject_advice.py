@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
 from tailrace.panels.cells import cut
 from tailrace.panels.panel import Shown
@@ -163,7 +163,8 @@ class RejectAdvice:
                 file, text = view.file, read(view.file)
             else:
                 return None
-            return RejectAdvice(view.query, columns_of(view.query), YamlFile(file, text).lines, text.splitlines())
+            columns = CompiledQuery.declare(view.query).sources
+            return RejectAdvice(view.query, columns, YamlFile(file, text).lines, text.splitlines())
         except Refused:  # the page reports the fault of the file elsewhere
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.errors import Problem
+
+if TYPE_CHECKING:
+    from tailrace.sources.columns import SourceMapping
 
 WITH_ZONE, WITHOUT_ZONE = "text with zone", "text without zone"
 """Types of columns of texts that are times, by the first record: with an offset or a Z, or without."""
@@ -37,53 +41,33 @@ def zone_of_type(type_name: str) -> bool | None:
     return {WITH_ZONE: True, WITHOUT_ZONE: False}.get(type_name)
 
 
-def zone_problems(
-    columns: Mapping[str, tuple[str | None, ...]],
-    types: Mapping[str, Mapping[str, str]],
-    timezones: Mapping[str, str | None],
-) -> Iterator[Problem]:
+def zone_problems(sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
     """Yield a problem if some times of a query state their zone, others don't, and their meaning is not declared.
 
-    Parameters
-    ----------
-    columns : dict
-        The columns of times of each stream, by the stream's name.
-    types : dict
-        The types of each stream's columns.
-    timezones : dict
-        The zone of times without one, by the stream's name; None if not declared.
+    `types` has the types of each stream's columns.
     """
-    time_columns = list(_time_columns(columns, types))
-    zoned = [f"{stream}.{name}" for stream, name, zone in time_columns if zone]
-    for stream, name, zone in time_columns:
-        if zoned and not zone and timezones[stream] is None:
+    times = list(_times(sources, types))
+    zoned = [f"{columns.stream}.{name}" for columns, name, zone in times if zone]
+    for columns, name, zone in times:
+        if zoned and not zone and columns.timezone is None:
             fault = f"its times have no zone, and those of {zoned[0]} have one"
-            yield Problem(f"streams.{stream}: column {name}", fault, "timezone: UTC, or the zone of its clocks")
+            yield Problem(f"streams.{columns.stream}: column {name}", fault, "timezone: UTC, or the zone of its clocks")
 
 
-def times_as_utc(
-    columns: Mapping[str, tuple[str | None, ...]],
-    types: Mapping[str, Mapping[str, str]],
-    timezones: Mapping[str, str | None],
-) -> dict[str, list[str]]:
-    """Return the columns of times without a zone that are read as UTC, as no zone is declared, by stream.
-
-    The parameters are as in `zone_problems`.
-    """
+def times_as_utc(sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the columns of times without a zone that are read as UTC, as no zone is declared, by stream."""
     without_offset: dict[str, list[str]] = {}
-    for stream, name, has_zone_of_its_own in _time_columns(columns, types):
-        if not has_zone_of_its_own and timezones[stream] is None:
-            without_offset.setdefault(stream, []).append(name)
+    for columns, name, has_zone_of_its_own in _times(sources, types):
+        if not has_zone_of_its_own and columns.timezone is None:
+            without_offset.setdefault(columns.stream, []).append(name)
     return without_offset
 
 
-def _time_columns(
-    columns: Mapping[str, tuple[str | None, ...]], types: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield the columns of times: stream, name, and whether they state their zone; integers have no zone."""
-    for stream, names in columns.items():
-        for name in names:
-            if name is not None and name in types[stream]:
-                zone = zone_of_type(types[stream][name])
-                if zone is not None:
-                    yield stream, name, zone
+def _times(
+    sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[SourceMapping, str, bool]]:
+    """Yield the columns of times: source, name, and whether they state their zone; integers have no zone."""
+    for stream, columns in sources.items():
+        for name in (columns.event_time, columns.arrival_time):
+            if name is not None and (zone := zone_of_type(types[stream].get(name, ""))) is not None:
+                yield columns, name, zone

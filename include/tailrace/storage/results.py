@@ -17,7 +17,7 @@ from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_session import BySession
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
-from tailrace.engine.pipeline import Pipeline
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
@@ -224,13 +224,12 @@ class AnswerTables:
         return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
-def kind_of_stream(query: Query, layout: Layout, manifest: CheckpointManifest) -> Kind:
+def kind_of_stream(query: Query, manifest: CheckpointManifest) -> Kind:
     """Build the kind that a query's stream runs, for the readers of its tables: by the types of the stream's columns.
 
     Without these types no expression over answers can be bound, and the types of answers are not known.
     """
-    query = query.fixed_by(manifest.structure)
-    return Pipeline.from_query(query, manifest.types, layout.histories(query.streams)).kind
+    return CompiledQuery.declare(query.fixed_by(manifest.structure)).bind(manifest.types).kind
 
 
 def read_answers(
@@ -254,7 +253,7 @@ def read_answers(
     """
     part = part.for_query(query)
     tables = OpenedTables(Layout.for_query(warehouse, query.name))
-    kind = kind_of_stream(query, tables.layout, require_begun(tables, query))
+    kind = kind_of_stream(query, require_begun(tables, query))
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table(), "results")

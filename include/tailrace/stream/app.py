@@ -9,6 +9,7 @@ from functools import partial
 from tailrace.delivery.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.delivery.places import check_places, places_of
 from tailrace.delivery.topic_answers import begin_topic
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.pipeline import Pipeline
@@ -38,7 +39,7 @@ from tailrace.stream.source_bins import require_bins
 from tailrace.stream.source_sample import require_types
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
-from tailrace.stream.table_versions import TableVersions, types_by_subject
+from tailrace.stream.table_versions import TableVersions
 from tailrace.stream.task_number import TaskNumber
 from tailrace.stream.written_answers import noting_written
 
@@ -68,25 +69,30 @@ def run(
         if reporter is not None:
             reporter.report_alive()
 
-    def open_sources(manifest: CheckpointManifest | None) -> OpenSources:
-        return OpenSources.open(query, layout, manifest, options.live, report_progress)
+    def open_sources(compiled: CompiledQuery, manifest: CheckpointManifest | None) -> OpenSources:
+        return OpenSources.open(compiled, layout, manifest, options.live, report_progress)
 
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: options.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
     if manifest is None:
-        tables = open_tables(query, layout, manifest, options.live)
-        sources = open_sources(manifest)
+        tables, compiled = open_tables(query, layout, manifest, options.live), CompiledQuery.declare(query)
+        sources = open_sources(compiled, manifest)
         if not sources.have_types and not options.live:  # a stream without a record yet has unknown types
             return 0
-        _require_fit(query, layout, sources, tables)
+        if sources.have_types:  # refuse what does not fit before anything is written
+            compiled = compiled.bind(first_types(sources.feeds, tables))
+            require_types(compiled)
+            check_places(layout, query, compiled.kind)
     with only_driver(layout, waits=options.live and manifest is not None) as require_held, ExitStack() as stack:
         manifest = checkpoint.resumable(layout, query)
-        query = query if manifest is None else query.fixed_by(manifest.structure)
+        if manifest is not None:
+            query = query.fixed_by(manifest.structure)
+            compiled = CompiledQuery.declare(query)
         activity = ActivityLog(Tables(layout)) if options.live else None
         reporter = StatusReporter(layout, options.grace_s, None if manifest is None else activity)
         stack.enter_context(reporter.until_stopped())
         if manifest is not None:  # read again, as another process may have changed or created it meanwhile
-            reopened = reopen(partial(open_sources, manifest), options.live, reporter)
+            reopened = reopen(partial(open_sources, compiled, manifest), options.live, reporter)
             if reopened is None:
                 reporter.report("drained")
                 return 0
@@ -96,28 +102,20 @@ def run(
             reporter.report("drained")
             return 0
         tables = tables if manifest is None else open_tables(query, layout, manifest, options.live)
-        require_types(query, sources.types, types_by_subject(tables))  # settings may change meanwhile
-        if manifest is None:
-            query = require_bins(query)
         types = first_types(sources.feeds, tables) if manifest is None else manifest.types
-        check_places(layout, query, Pipeline.from_query(query, types, layout.histories(query.streams)).kind)
-        manifest = manifest or create_checkpoint(query, layout, sources.feeds, tables)
+        compiled = compiled.bind(types)
+        require_types(compiled)  # settings may change meanwhile
+        if manifest is None and (query := require_bins(query)) is not compiled.query:
+            compiled = CompiledQuery.declare(query).bind(types)
+        check_places(layout, query, compiled.kind)
+        manifest = manifest or create_checkpoint(compiled, layout, sources.feeds)
         reporter.activity = activity  # of a new stream only now, as a refused one writes nothing
-        query = query.fixed_by(manifest.structure)
-        pipeline = pipeline_of(query, layout, manifest)
+        pipeline = pipeline_of(compiled, layout, manifest)
         writer = EntryWriter(Journal(layout.journal), require_held)
         feedback = Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from)
         task_number = TaskNumber.from_query(query, layout, manifest, options.live)
         planner = _planner(query, layout, writer, sources, tables, feedback, options, task_number)
         return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
-
-
-def _require_fit(query: Query, layout: Layout, sources: OpenSources, tables: Sequence[TableVersions]) -> None:
-    """Refuse sources, tables and places that do not fit a new stream, before anything is written."""
-    if sources.have_types:
-        require_types(query, sources.types, types_by_subject(tables))
-        types = first_types(sources.feeds, tables)
-        check_places(layout, query, Pipeline.from_query(query, types, layout.histories(query.streams)).kind)
 
 
 def _planner(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tailrace.engine.answer_files import AnswerFiles
+from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.engine.lookup_types import named_types
 from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
 from tailrace.sources.feed import Feed
@@ -36,14 +37,14 @@ class OpenSources:
     @classmethod
     def open(
         cls,
-        query: Query,
+        compiled: CompiledQuery,
         layout: Layout,
         manifest: CheckpointManifest | None,
         is_live: bool,
         on_progress: Callable[[], None],
     ) -> Self:
         """Open the sources, and read the new segments."""
-        feeds = open_feeds(query, layout, manifest, is_live, on_progress)
+        feeds = open_feeds(compiled, layout, manifest, is_live, on_progress)
         return cls(feeds, {name: feed.fresh() for name, feed in feeds.items()})
 
     @property
@@ -96,14 +97,11 @@ def open_tables(
     )
 
 
-def create_checkpoint(
-    query: Query, layout: Layout, feeds: Mapping[str, Feed], tables: Sequence[TableVersions] = ()
-) -> CheckpointManifest:
-    """Create the checkpoint of a new stream."""
-    types = first_types(feeds, tables)
+def create_checkpoint(compiled: CompiledQuery, layout: Layout, feeds: Mapping[str, Feed]) -> CheckpointManifest:
+    """Create the checkpoint of a new stream, whose types are known."""
     identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
-    columns = {name: each.named() for name, each in columns_of(query).items()}
-    return layout.create_checkpoint(query.structure(), types, identities, columns)
+    columns = {name: each.named() for name, each in compiled.sources.items()}
+    return layout.create_checkpoint(compiled.query.structure(), {**compiled.types}, identities, columns)
 
 
 def first_types(feeds: Mapping[str, Feed], tables: Sequence[TableVersions]) -> dict[str, Types]:
@@ -112,9 +110,10 @@ def first_types(feeds: Mapping[str, Feed], tables: Sequence[TableVersions]) -> d
     return types | {table.about: named_types(table.types) for table in tables}
 
 
-def pipeline_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
+def pipeline_of(compiled: CompiledQuery, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
     """Return the pipeline of a stream, which reads as the checkpoint's manifest says, and writes into the warehouse."""
-    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    query = compiled.query
+    pipeline = compiled.bind(manifest.types).pipeline(layout.histories(query.streams), layout.chunks)
     tasks = manifest.first_tasks if query.tasks else 0
     pipeline = replace(pipeline, tasks=tasks, plans_from=manifest.plans_from, table_versions=layout.table_versions)
     if query.table is None:

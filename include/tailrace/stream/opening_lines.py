@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.derived_columns import bound
-from tailrace.engine.stream_reader import columns_of
 from tailrace.expressions.text_comparisons import times_as_texts
 from tailrace.ground.duration import format_duration
 from tailrace.query.query import Query
@@ -18,21 +18,27 @@ _OF_UTC = ("UTC", "Etc/UTC", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT")
 _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
 
 
-def zone_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
-    """Yield a line for each stream whose times have no offset from UTC, where the query names no zone for them.
+def opening_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
+    """Yield the lines about times, given the types of each stream's columns.
 
-    Parameters
-    ----------
-    types : dict
-        The types of each stream's columns.
+    There is a line for each stream whose times have no offset from UTC, where the query names no zone for them; one if
+    days are those of UTC beside another zone; and one for each column of texts that an expression compares with a time.
     """
-    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
-    zones = {name: stream.timezone for name, stream in query.streams.items()}
-    for stream, columns in times_as_utc(names, types, zones).items():
+    sources = CompiledQuery.declare(query).sources
+    for stream, names in times_as_utc(sources, types).items():
         yield (
-            f"stream {stream}: the times of {' and '.join(columns)} have no offset from UTC, and are read as UTC; "
+            f"stream {stream}: the times of {' and '.join(names)} have no offset from UTC, and are read as UTC; "
             f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
         )
+    yield from window_zone_lines(query)
+    for stream, columns in sources.items():
+        if not types.get(stream) or (projection := bound(columns, types[stream])) is None:
+            continue
+        known = dict(projection.types)
+        for number, (name, text) in enumerate(projection.named()):
+            for each in times_as_texts(text, known):
+                yield f"stream {stream}: {'where' if number == len(projection.columns) else name}: {each.words}"
+            known.pop(name, None)
 
 
 def window_zone_lines(query: Query) -> Iterator[str]:
@@ -47,25 +53,6 @@ def window_zone_lines(query: Query) -> Iterator[str]:
     windows = "the window states none" if window.slide == window.size else "sliding windows have none"
     right = f"days, weeks, months of {zone}: window: {{size: 1 d, timezone: {zone}}}"
     yield f"stream {name} has timezone {zone}, and {windows}: windows of {size} begin at midnight of UTC; {right}"
-
-
-def text_time_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
-    """Yield a line for each column of texts that an expression compares with a time.
-
-    Parameters
-    ----------
-    types : dict
-        The types of each stream's columns.
-    """
-    for stream, columns in columns_of(query).items():
-        if columns.projection is None or not types.get(stream):
-            continue
-        projection = bound(columns.projection, types[stream])
-        known = dict(projection.types)
-        for number, (name, text) in enumerate(projection.named()):
-            for each in times_as_texts(text, known):
-                yield f"stream {stream}: {'where' if number == len(projection.columns) else name}: {each.words}"
-            known.pop(name, None)
 
 
 def awaited(query: Query) -> Iterator[str]:

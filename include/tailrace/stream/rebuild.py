@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 
 from tailrace.delivery.places import check_places, deliver_all, locked_places
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import columns_of, table_types
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.facts import is_table
@@ -35,7 +34,6 @@ from tailrace.storage.table_schemas import schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
 from tailrace.stream.app import OpenExecutor
-from tailrace.stream.opening import pipeline_of
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
@@ -84,7 +82,7 @@ def _deliver(query: Query, layout: Layout) -> None:
     manifest = layout.manifest()
     if manifest is not None:
         query = query.fixed_by(manifest.structure)
-        deliver_all(layout, query, pipeline_of(query, layout, manifest).kind)
+        deliver_all(layout, query, CompiledQuery.declare(query).bind(manifest.types).kind)
 
 
 def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: OpenExecutor) -> None:
@@ -140,9 +138,9 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
 def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
     """Plan a new checkpoint that replays the journal's first entries, whose segments are all in the tables."""
     journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
-    tables = {subject: table_types(manifest.types[subject]) for subject in query.tables}
-    require_types(query, {name: manifest.types[name] for name in query.streams}, tables)
-    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams), built.chunks)
+    compiled = CompiledQuery.declare(query).bind(manifest.types)
+    require_types(compiled)
+    pipeline = compiled.pipeline(layout.histories(query.streams), built.chunks)
     histories = [reader.history.name for reader in pipeline.readers if reader.history is not None]
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
     count, merges_until = _with_segments(in_tables), min(in_tables.values())
@@ -170,13 +168,13 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     histories = [path.name for path in layout.histories(query.streams).values() if tables.has(path.name)]
     count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))
     check_journal(layout, count)
-    types = types_of(query, manifest, layout, built)
-    require_types(
-        query, {name: types[name] for name in query.streams}, {a: table_types(types[a]) for a in query.tables}
-    )
-    columns = {name: each.named() for name, each in columns_of(query).items()}
+    compiled = CompiledQuery.declare(query)
+    types = types_of(compiled, manifest, layout, built)
+    compiled = compiled.bind(types)
+    require_types(compiled)
+    columns = {name: each.named() for name, each in compiled.sources.items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
-    pipeline = Pipeline.from_query(query, types, built.histories(query.streams), built.chunks)
+    pipeline = compiled.pipeline(built.histories(query.streams), built.chunks)
     entries = restated(query, entries_of(journal, planned))
     replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
     segments = journal[count - 1].position.segments if count else 0

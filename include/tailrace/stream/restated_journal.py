@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.engine.lookup_types import named_types
 from tailrace.engine.next_facts import DECLARED, next_facts, with_table
-from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.ground.facts import Facts, Subject, newest, tables_in_force
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
@@ -82,16 +83,16 @@ def _with_tables(facts: Facts, old: Facts, needed: Collection[Subject], batch: i
     return facts
 
 
-def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: Layout) -> dict[str, Types]:
+def types_of(compiled: CompiledQuery, manifest: CheckpointManifest, layout: Layout, built: Layout) -> dict[str, Types]:
     """Return the types of the columns that the new query reads.
 
     They are the old query's types, or else the source's present ones. A chained query's stream has the types of its
     log, which stays in its place. A table has the types of the first version that the old stream read, whatever has
     become of its source.
     """
-    types: dict[str, Types] = {}
+    query, types = compiled.query, dict[str, Types]()
     from_the_start = Layout(built.home / "unread")  # what is built may be left by a rebuild that died
-    for name, columns in columns_of(query).items():
+    for name, columns in compiled.sources.items():
         needed = columns.named().values()
         if known := _known(needed, manifest.types[name]):
             types[name] = known
@@ -99,7 +100,7 @@ def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: 
         feed = (
             DeltaFeed(layout.table(UPSTREAM.name), columns, {}, {}, -1)
             if isinstance(query.streams[name].source, AnswersSource)
-            else open_feeds(query, from_the_start, None, live=False)[name]
+            else open_feeds(compiled, from_the_start, None, live=False)[name]
         )
         feed.fresh()
         types[name] = feed.types

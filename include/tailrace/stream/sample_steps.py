@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.engine.derived_columns import bound
-from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.words import counted
 from tailrace.query.query import Query
 from tailrace.sources.check import with_looked_up
@@ -17,7 +16,7 @@ from tailrace.sources.verdict import RecordVerdict
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
 from tailrace.stream.sample_report import SourceSample
-from tailrace.stream.source_sample import histories_of, versions_now
+from tailrace.stream.source_sample import compile_sample
 
 FIRST_ROWS = 5
 
@@ -57,16 +56,12 @@ class SampleSteps:
 
 def sample_steps(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleSteps]:
     """Run samples of streams through their steps; streams without known types are left out."""
-    known = {name: sample.types for name, sample in samples.items() if sample.types}
-    if len(known) < len(samples):
+    if not all(sample.types for sample in samples.values()):
         return []
-    versions, of_tables = versions_now(query)
-    readers = readers_of(query, known | of_tables, histories_of(known))
-    steps = []
-    for reader, (name, columns) in zip(readers, columns_of(query).items(), strict=True):
-        types, columns = known[name], replace(columns, lookups=reader.columns.lookups)  # noqa: PLW2901
-        looked_up = {each: str(dtype) for lookup in columns.lookups for each, dtype in lookup.types}
-        projection = None if columns.projection is None else bound(columns.projection, types | looked_up)
+    (compiled, versions), steps = compile_sample(query, samples), []
+    for reader, (name, columns) in zip(compiled.readers(), compiled.sources.items(), strict=True):
+        types, columns = samples[name].types, replace(columns, lookups=reader.columns.lookups)  # noqa: PLW2901
+        projection = bound(columns, types)
         parsed = computed = kept = accepted = 0
         tables, rejections = list[pa.Table](), Rejections()
         for segment in samples[name].segments:

@@ -9,12 +9,11 @@ import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from tailrace.emd_join.section import MOST_BINS
-from tailrace.engine.stream_reader import readers_of
 from tailrace.ground.errors import Problem, Refused, Unfit, refuse
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.query import Query
 from tailrace.stream.sample_report import SourceSample
-from tailrace.stream.source_sample import histories_of, sample_sources, versions_now
+from tailrace.stream.source_sample import compile_sample, sample_sources
 
 
 def with_bins_of_source(query: Query, samples: Mapping[str, SourceSample] | None = None) -> Query:
@@ -60,12 +59,11 @@ def require_bins(query: Query) -> Query:
 
 def _bins(query: EmdJoinQuery, samples: Mapping[str, SourceSample]) -> dict[str, int | None]:
     """Return the number of bins of each stream's first histogram; None without a record yet."""
-    known = {name: sample.types for name, sample in samples.items() if sample.types}
-    if len(known) < len(samples):
+    if not all(sample.types for sample in samples.values()):
         return {}
     bins_of: dict[str, int | None] = {}
     column = query.emd_join.histogram
-    for reader in readers_of(query, known | versions_now(query)[1], histories_of(known)):
+    for reader in compile_sample(query, samples)[0].readers():
         bins_of[reader.name] = None
         for segment in samples[reader.name].segments[:1]:
             table = reader.format.read(segment, reader.types).table

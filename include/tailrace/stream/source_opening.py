@@ -9,9 +9,8 @@ from functools import partial
 
 from deltalake.exceptions import DeltaError
 
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
-from tailrace.query.query import Query
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.feed import Feed, FeedAround
 from tailrace.sources.segments import Segment
@@ -41,7 +40,7 @@ class NamedFeed(FeedAround):
 
 
 def open_feeds(
-    query: Query,
+    compiled: CompiledQuery,
     layout: Layout,
     manifest: CheckpointManifest | None,
     live: bool,
@@ -51,12 +50,12 @@ def open_feeds(
 
     A bounded run replays without a rate. `on_progress` is called repeatedly while a feed lists many files.
     """
-    columns, positions = columns_of(query), _positions(layout)
+    query, positions = compiled.query, _positions(layout)
     feeds: dict[str, Feed] = {}
     for name, stream in query.streams.items():
         position = positions.get(name, StreamPosition())
         opening = Opening(
-            columns[name],
+            compiled.sources[name],
             DELTA_TABLES,
             query.idle_ms / 1000,
             manifest.types[name] if manifest else {},

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from tailrace.disorder.promising_policy import PromisingPolicy
-from tailrace.engine.derived_columns import with_derived
-from tailrace.engine.lookup_types import with_lookup_types
-from tailrace.engine.stream_reader import SegmentContent, column_types_of, columns_of, named_types, readers_of
-from tailrace.engine.stream_records import types_seen
+from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.engine.lookup_types import named_types
+from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.errors import Problem, Refused, Unfit
 from tailrace.ground.facts import TABLE, Subject
-from tailrace.ground.object_path import Location
 from tailrace.kind.capabilities import Promising, TypedByColumns
-from tailrace.kind.inputs import ColumnTypes
-from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.query.sections import StreamSection
-from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.lookup_table import LookupVersion
 from tailrace.sources.lookups import Versions
@@ -35,8 +29,6 @@ from tailrace.storage.status import wall_ms
 from tailrace.stream.sample_report import SAMPLED_ROWS, SampleReport, SourceSample
 from tailrace.stream.table_versions import TableVersions, content_of, first_types
 
-NO_TABLES: Mapping[Subject, ColumnTypes] = {}
-
 
 def sample_sources(query: Query) -> dict[str, SourceSample]:
     """Look at the columns and types of each stream's source, at its first and last files; writes nothing.
@@ -48,59 +40,51 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
     Refused
         When a source is not there, or can't be read.
     """
-    columns = columns_of(query)
+    compiled = CompiledQuery.declare(query)
     samples, problems = dict[str, SourceSample](), list[Problem]()
     for name, stream in query.streams.items():
         try:
-            samples[name] = _sample(query, name, stream, columns[name])
+            opening = Opening(compiled.sources[name], DELTA_TABLES, query.idle_ms / 1000)
+            types, segments = stream.source.sample(opening)
+            samples[name] = SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
         except Unfit as unfit:  # others may be found in the next stream
             problems += unfit.problems
     if problems:
         raise Unfit(problems)
-    require_types(query, {name: sample.types for name, sample in samples.items()}, types_of_tables(query))
+    require_types(compiled.bind({name: sample.types for name, sample in samples.items()} | _types_of_tables(query)))
     return samples
 
 
-def types_of_tables(query: Query) -> dict[Subject, ColumnTypes]:
+def _types_of_tables(query: Query) -> dict[str, Types]:
     """Read the types of lookups' tables as they are now, and of a dimension table that a condition reads."""
-    tables = query.tables.items()
-    is_read = {subject: subject != TABLE or query.pair_condition is not None for subject, _ in tables}
-    return {subject: TableVersions(table, Path(), about=subject).types for subject, table in tables if is_read[subject]}
+    tables = {name: table for name, table in query.tables.items() if name != TABLE or query.pair_condition is not None}
+    return {name: named_types(TableVersions(table, Path(), about=name).types) for name, table in tables.items()}
 
 
-def require_types(query: Query, types: Mapping[str, Types], tables: Mapping[Subject, ColumnTypes] = NO_TABLES) -> None:
+def require_types(compiled: CompiledQuery) -> None:
     """Refuse what the column types of the sources show to be wrong.
 
     That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
     be bound; functions that do not take the types of their columns; and promises of answers that are no numbers.
-    `tables` has the types of the dimension table, and of the tables of lookups.
 
     Raises
     ------
     Unfit
     """
     try:
-        problems = _type_problems(query, types, tables)
+        problems = _type_problems(compiled)
     except Unfit as unfit:
         problems = [*unfit.problems]
     if problems:
-        declared = columns_of(query)
-        causes = [each for name in types for each in _text_problems(query, declared[name], types[name])]
+        causes = [each for name in compiled.sources for each in _text_problems(compiled, name)]
         raise Unfit(causes + problems)
 
 
-def _type_problems(query: Query, types: Mapping[str, Types], tables: Mapping[Subject, ColumnTypes]) -> list[Problem]:
-    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
-    timezones = {name: stream.timezone for name, stream in query.streams.items()}
-    problems = [*zone_problems(names, types, timezones)]
-    table = tables.get(TABLE)
-    declared = columns_of(query)
-    types = {name: types_seen(declared[name], shown) if shown else shown for name, shown in types.items()}
-    columns = {name: with_lookup_types(each, types[name], tables) for name, each in declared.items()}
-    known = {name: with_derived(name, columns[name], shown) for name, shown in types.items() if shown}
-    if len(known) == len(columns) and (query.table is None or table is not None):
-        streams = [column_types_of(each, known[name]) for name, each in columns.items()]
-        kind = build(query, [*streams, table] if query.table is not None and table is not None else streams)
+def _type_problems(compiled: CompiledQuery) -> list[Problem]:
+    query, types = compiled.query, compiled.types
+    problems = [*zone_problems(compiled.sources, types)]
+    if len(compiled.tuples) == len(query.streams) and (query.table is None or TABLE in types):
+        kind = compiled.kind
         type_problems = kind.type_problems() if isinstance(kind, TypedByColumns) else []
         if not type_problems and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
             type_problems = kind.error_model.type_problems(query.policy.of)
@@ -108,18 +92,18 @@ def _type_problems(query: Query, types: Mapping[str, Types], tables: Mapping[Sub
     return problems
 
 
-def _text_problems(query: Query, columns: SourceMapping, types: Types) -> list[Problem]:
+def _text_problems(compiled: CompiledQuery, stream: str) -> list[Problem]:
     """Name the texts for which a column that may have to be of numbers is not; none where the files are away."""
+    source = compiled.query.streams[stream].source
     try:
-        return query.streams[columns.stream].source.text_problems(columns, types)
+        return source.text_problems(compiled.sources[stream], compiled.types[stream])
     except (Refused, OSError):
         return []
 
 
 def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleReport]:
     """Read the records of samples of all streams, and check them as the stream would."""
-    known = {name: sample.types for name, sample in samples.items() if sample.types}
-    if len(known) < len(samples):
+    if not all(sample.types for sample in samples.values()):
         return [SampleReport(sample, 0, 0, Rejections()) for sample in samples.values()]
     reports = {name: SampleReport(sample, 0, 0, Rejections()) for name, sample in samples.items()}
     tuples: dict[str, list[pa.RecordBatch]] = {name: [] for name in samples}
@@ -143,32 +127,20 @@ def contents_of(
     query: Query, samples: Mapping[str, SourceSample]
 ) -> Iterator[tuple[SourceSample, Segment, SegmentContent]]:
     """Yield the segments of samples that show the types of their columns, read and checked as the stream would."""
-    versions, types = versions_now(query)
-    known = {name: sample.types for name, sample in samples.items()}
-    readers = readers_of(query, known | types, histories_of(known))
-    for reader, sample in zip(readers, samples.values(), strict=True):
+    compiled, versions = compile_sample(query, samples)
+    for reader, sample in zip(compiled.readers(), samples.values(), strict=True):
         for segment in sample.segments:
             yield sample, segment, reader.read(replace(segment, ingested_ms=wall_ms()), versions=versions)
 
 
-def histories_of(streams: Iterable[str]) -> dict[str, Location]:
-    """Return placeholders for histories, for readers that read sources only."""
-    return dict.fromkeys(streams, Path())
-
-
-def versions_now(query: Query) -> tuple[Versions, dict[Subject, Types]]:
-    """Read the tables of lookups as they are now; returns their versions and types, by subject."""
-    versions, types = dict[Subject, LookupVersion](), dict[Subject, Types]()
+def compile_sample(query: Query, samples: Mapping[str, SourceSample]) -> tuple[CompiledQuery, Versions]:
+    """Compile the query by the types of samples, and of lookups' tables; read these as they are now."""
+    versions, types = dict[Subject, LookupVersion](), {name: sample.types for name, sample in samples.items()}
     for lookup in (each for lookups in query.lookups.values() for each in lookups):
         content = content_of(lookup.table, open_dimension(lookup.table.place)).content
         versions[lookup.subject] = lookup.table.read(lookup.table.path, content)
         types[lookup.subject] = named_types(first_types(lookup.table, content))
-    return versions, types
-
-
-def _sample(query: Query, name: str, stream: StreamSection, columns: SourceMapping) -> SourceSample:
-    types, segments = stream.source.sample(Opening(columns, DELTA_TABLES, query.idle_ms / 1000))
-    return SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
+    return CompiledQuery.declare(query).bind(types), versions
 
 
 def _first_rows(name: str, segments: list[Segment]) -> tuple[Segment, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from tailrace.engine.lookup_types import table_types
 from tailrace.engine.next_facts import with_table
-from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import TABLE, Fact, Facts, Subject, newest
 from tailrace.ground.files import write_atomically
@@ -200,8 +200,3 @@ def first_types(table: TableInput, content: bytes, suffix: str | None = None) ->
     types = table.check(content, suffix).types
     id_, *dtypes = (pa.string() if pa.types.is_null(dtype) else dtype for dtype in (types.id, *types.carried.values()))
     return types._replace(id=id_, carried=dict(zip(types.carried, dtypes, strict=True)))
-
-
-def types_by_subject(tables: Iterable[TableVersions]) -> dict[Subject, ColumnTypes]:
-    """Return the types of tables by the subjects of their versions."""
-    return {table.about: table.types for table in tables}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import Field
 
-from tailrace.engine import stream_reader
+from tailrace.engine import compiled_query
 from tailrace.kind.inputs import Input
 from tailrace.query.joins import JoinQuery
 from tailrace.windows.sliding import Sliding
@@ -40,7 +40,7 @@ def pair_query(directory: Path, formats: dict[str, str] | None = None, **more: o
 def use_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the columns of a `PairQuery` be known."""
     kind = SimpleNamespace(inputs=(Input(),) * 2, windows=Sliding(1_000, 1_000))
-    monkeypatch.setattr(stream_reader, "build", lambda query: kind)
+    monkeypatch.setattr(compiled_query, "build", lambda query: kind)
 
 
 def write_rows(directory: Path, *ids: list[str]) -> None:

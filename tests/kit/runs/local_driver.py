@@ -21,6 +21,7 @@ from tailrace.correction.report import CorrectionReport
 from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.delivery.topic_answers import begin_topic
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local_executor import LocalExecutor
@@ -35,7 +36,7 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
-from tailrace.stream.opening import OpenSources, create_checkpoint, open_tables, pipeline_of
+from tailrace.stream.opening import OpenSources, create_checkpoint, first_types, open_tables, pipeline_of
 from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
@@ -79,12 +80,13 @@ class Driver:
     def pipeline(self) -> Pipeline:
         """The pipeline of a stream that has begun."""
         manifest = self.layout.manifest()
-        return pipeline_of(self.query.fixed_by(manifest.structure), self.layout, manifest)
+        return pipeline_of(CompiledQuery.declare(self.query.fixed_by(manifest.structure)), self.layout, manifest)
 
     def begin(self) -> None:
         """Create the checkpoint and the tables, and run nothing."""
-        sources = OpenSources.open(self.query, self.layout, None, is_live=False, on_progress=lambda: None)
-        manifest = create_checkpoint(self.query, self.layout, sources.feeds)
+        compiled = CompiledQuery.declare(self.query)
+        sources = OpenSources.open(compiled, self.layout, None, is_live=False, on_progress=lambda: None)
+        manifest = create_checkpoint(compiled.bind(sources.types), self.layout, sources.feeds)
         StreamTables.open(self.layout, self.pipeline, manifest.id).create()
 
     def run(self, batch_rows: int = 1_000_000, flush: bool = False, open_executor: OpenExecutor | None = None) -> int:
@@ -97,11 +99,13 @@ class Driver:
             manifest = checkpoint.resumable(layout, self.query)
             options = RunOptions(batch_rows, live=False, flush=flush)
             tables_read = open_tables(self.query, layout, manifest, is_live=False)
-            sources = OpenSources.open(self.query, layout, manifest, is_live=False, on_progress=lambda: None)
+            compiled = CompiledQuery.declare(self.query if not manifest else self.query.fixed_by(manifest.structure))
+            sources = OpenSources.open(compiled, layout, manifest, is_live=False, on_progress=lambda: None)
             if not manifest and not sources.have_types:  # a query upstream has no answers yet
                 return 0
-            manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, tables_read)
-            pipeline = pipeline_of(self.query.fixed_by(manifest.structure), layout, manifest)
+            compiled = compiled.bind(first_types(sources.feeds, tables_read))
+            manifest = manifest or create_checkpoint(compiled, layout, sources.feeds)
+            pipeline = pipeline_of(compiled, layout, manifest)
             planner = BatchPlanner(
                 EntryWriter(Journal(layout.journal)),
                 sources.feeds,

@@ -12,8 +12,8 @@ import pyarrow as pa
 from bench.local_engine import LocalEngine
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.warehouse import make_query, write_files
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.times import TIME, with_times
 from tailrace.query.query import Query
 from tailrace.sources import history
@@ -40,9 +40,10 @@ def stream_into_tables(
     query = make_query(directory / "in", settings, key=key, **declared)
     layout = Layout.for_query(directory / "wh", query.name)
     files = sorted((directory / "in").iterdir())
-    types = {"readings": FORMATS["parquet"].types(files[0], columns_of(query)["readings"])}
+    compiled, tables = CompiledQuery.declare(query), Tables(layout)
+    types = {"readings": FORMATS["parquet"].types(files[0], compiled.sources["readings"])}
     layout.create_checkpoint(query.structure(), types, {})
-    pipeline, tables = Pipeline.from_query(query, types, layout.histories(query.streams)), Tables(layout)
+    pipeline = compiled.bind(types).pipeline(layout.histories(query.streams))
     wanted = schemas(pipeline.kind) | {"history": history.FILES}
     if kept:
         pipeline = as_history(pipeline, layout)

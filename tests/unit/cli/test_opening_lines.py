@@ -7,7 +7,7 @@ import pytest
 from tailrace.api.query import Query
 from tailrace.ground.errors import refuse
 from tailrace.query.loading import load
-from tailrace.stream.opening_lines import awaited, window_zone_lines, zone_lines
+from tailrace.stream.opening_lines import awaited, opening_lines, window_zone_lines
 
 QUERY = """name: calls
 kind: aggregate
@@ -60,7 +60,7 @@ def test_times_whose_zone_is_known_are_not_announced(tailrace, file, text, zone)
 def test_numbers_and_zoned_timestamps_state_their_zone_and_other_timestamps_do_not(file):
     query = load(file)
     for dtype, is_announced in {"int64": 0, "timestamp[us, tz=UTC]": 0, "timestamp[ms]": 1}.items():
-        assert len([*zone_lines(query, {"calls": {"at": dtype}})]) == is_announced
+        assert len([*opening_lines(query, {"calls": {"at": dtype}})]) == is_announced
 
 
 OF_BERLIN = QUERY.replace("    id: id\n", "    id: id\n    timezone: Europe/Berlin\n").replace("1 min", "1 d")

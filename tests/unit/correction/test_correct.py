@@ -15,6 +15,7 @@ from kit.runs.warehouse import EPOCH, even, make_stream, read_windows, rows_of, 
 from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
@@ -72,7 +73,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
     query = stream_into_tables(tmp_path, settings, slow, BOUNDS, kept=True)
     layout, tables = Layout.for_query(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
-    source = Pipeline.from_query(query, layout.manifest().types, layout.histories(query.streams))
+    source = CompiledQuery.declare(query).bind(layout.manifest().types).pipeline(layout.histories(query.streams))
     if compacted:
         tables.compact(["history"])
     late = tables.read("late")
@@ -102,7 +103,9 @@ def test_a_compacted_file_has_the_first_tuple_and_its_repeat(tmp_path):
     query = stream_into_tables(tmp_path, settings, [first, again], [0, 1, 2], kept=True)
     layout, tables = Layout.for_query(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
     tables.compact(["history"])
-    pipeline = as_history(Pipeline.from_query(query, layout.manifest().types, layout.histories(query.streams)), layout)
+    pipeline = as_history(
+        CompiledQuery.declare(query).bind(layout.manifest().types).pipeline(layout.histories(query.streams)), layout
+    )
     window = pipeline.kind.answers.closed((again.event_time, again.event_time + 1), 1 << 60)
     scan = past(tmp_path, query, pipeline, again.arrival_time + 1000)
     assert scan.evaluate(window).num_rows == 0

@@ -18,6 +18,7 @@ from tailrace.correction.deduplication import counted
 from tailrace.delivery import answer_log
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_log import AnswerLog
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.kinds import build
@@ -271,7 +272,9 @@ def test_an_upstream_query_without_answers_is_refused(tmp_path, begun):
 
 def waiting_feed(fields, tmp_path):
     """Open the stream of a live query that begins."""
-    (feed,) = open_feeds(declared_query(fields), Layout(tmp_path / "wh" / fields["name"]), None, live=True).values()
+    (feed,) = open_feeds(
+        CompiledQuery.declare(declared_query(fields)), Layout(tmp_path / "wh" / fields["name"]), None, live=True
+    ).values()
     assert feed.fresh() == []
     assert not feed.types
     return feed
@@ -309,7 +312,7 @@ def test_a_live_query_whose_upstream_is_gone_does_not_begin_again(tmp_path, begu
     shutil.rmtree(tmp_path / "wh" / "revenue")
     layout = Layout(tmp_path / "wh" / "hourly")
     with pytest.raises(Refused, match="query revenue has no answers yet"):
-        open_feeds(begun[1], layout, layout.manifest(), live=True)
+        open_feeds(CompiledQuery.declare(begun[1]), layout, layout.manifest(), live=True)
 
 
 def test_a_cycle_is_refused(tmp_path, begun):
@@ -394,11 +397,11 @@ def test_a_run_that_is_refused_leaves_nothing_to_the_next_one(tmp_path, begun):
 
 def test_a_live_stream_that_the_silence_between_two_answers_closes_is_refused(tmp_path, begun):
     fields, layout = declarations(tmp_path / "in")[1], Layout(tmp_path / "wh" / "hourly")
-    open_feeds(declared_query(fields), layout, None, live=True)
+    open_feeds(CompiledQuery.declare(declared_query(fields)), layout, None, live=True)
     del fields["disorder"]["idle"]
-    open_feeds(declared_query(fields), layout, None, live=False)
+    open_feeds(CompiledQuery.declare(declared_query(fields)), layout, None, live=False)
     with pytest.raises(Refused, match="1 min of silence close the windows, and query revenue answers each 1 min"):
-        open_feeds(declared_query(fields), layout, None, live=True)
+        open_feeds(CompiledQuery.declare(declared_query(fields)), layout, None, live=True)
 
 
 @pytest.mark.parametrize(
@@ -417,9 +420,9 @@ def test_the_silence_between_two_answers_of_a_calendar_is_that_of_its_longest_wi
     Driver(declared_query(fields[0]), warehouse).begin()
     fields[1]["disorder"]["idle"] = idle
     with pytest.raises(Refused, match=rf"(?s)answers each \w+, of up to {longest}\n.*more than {longest}"):
-        open_feeds(declared_query(fields[1]), Layout(warehouse / "hourly"), None, live=True)
+        open_feeds(CompiledQuery.declare(declared_query(fields[1])), Layout(warehouse / "hourly"), None, live=True)
     fields[1]["disorder"]["idle"] = f"{int(longest.split()[0]) + 1} h"
-    open_feeds(declared_query(fields[1]), Layout(warehouse / "hourly"), None, live=True)
+    open_feeds(CompiledQuery.declare(declared_query(fields[1])), Layout(warehouse / "hourly"), None, live=True)
 
 
 def test_days_and_months_of_a_calendar_make_a_chain(tmp_path):

@@ -15,7 +15,6 @@ from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.task_states import TaskStates
 from tailrace.storage.journal import Journal
-from tailrace.stream.opening import pipeline_of
 
 BATCHES = 4
 
@@ -50,7 +49,7 @@ def rows_of(executor: LocalExecutor, driver: Driver, batch: int) -> dict[str, li
 @pytest.mark.parametrize("name", KINDS)
 def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
     driver = begun(name, tmp_path)
-    pipeline = pipeline_of(driver.query, driver.layout, driver.layout.manifest())
+    pipeline = driver.pipeline
     runs = []
     for label, threads in (("one", 1), ("three", 3)):
         executor = LocalExecutor(pipeline, TaskStates(tmp_path / label), threads)
@@ -65,7 +64,7 @@ def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
 
 def test_a_large_state_is_read_from_its_file(tmp_path, monkeypatch):
     driver = begun("aggregate", tmp_path)
-    pipeline = pipeline_of(driver.query, driver.layout, driver.layout.manifest())
+    pipeline = driver.pipeline
     monkeypatch.setattr(local_executor, "MOST_HELD", 0)
     executor = LocalExecutor(pipeline, TaskStates(tmp_path / "states"))
     rows_of(executor, driver, 0)

@@ -13,10 +13,10 @@ import pytest
 
 from kit.parts.source_mappings import with_uses
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.compiled_query import CompiledQuery, column_types_of
 from tailrace.engine.messages import messages_of
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import column_types_of, columns_of
 from tailrace.ground.facts import stamp
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.partition.by_key import task_of
@@ -58,9 +58,9 @@ def path(tmp_path: Path) -> Path:
 
 def pipeline_of(query: Query, history: Path = Path("history")) -> Pipeline:
     source = query.stream[1].source
-    types = FORMATS[source.file_format].types(source.path, columns_of(query)["readings"])
+    types = FORMATS[source.file_format].types(source.path, CompiledQuery.declare(query).sources["readings"])
     assert types is not None
-    return Pipeline.from_query(query, {"readings": types}, {"readings": history})
+    return CompiledQuery.declare(query).bind({"readings": types}).pipeline({"readings": history})
 
 
 def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
@@ -69,7 +69,7 @@ def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Seg
 
 
 def test_what_the_stream_must_bring() -> None:
-    columns = columns_of(declared(Path("x")))["readings"]
+    columns = CompiledQuery.declare(declared(Path("x"))).sources["readings"]
     assert (columns.named(), columns.earliest_ms, columns.ahead_ms, columns.skew_ms) == (
         {"event_time": "event", "arrival_time": "came", "id": "name", "key": "sensor", "value": "speed"},
         946_684_800_000,
@@ -83,17 +83,19 @@ def test_what_the_stream_must_bring() -> None:
     [("string", pa.string()), ("large_string", pa.string()), ("int64", pa.int64()), ("uint8", pa.int64())],
 )
 def test_keys_are_text_or_int64(found: str, expected: pa.DataType) -> None:
-    columns = columns_of(declared(Path("x")))["readings"]
+    columns = CompiledQuery.declare(declared(Path("x"))).sources["readings"]
     assert column_types_of(columns, {"sensor": found, "name": "string"}).key == expected
 
 
 def test_without_a_key_column_it_is_text() -> None:
-    columns = columns_of(declared(Path("x"), key=None))["readings"]
+    columns = CompiledQuery.declare(declared(Path("x"), key=None)).sources["readings"]
     assert column_types_of(columns, {"name": "int64"}) == ColumnTypes(pa.string(), pa.int64())
 
 
 def test_carried_columns_have_the_types_of_the_source() -> None:
-    columns = with_uses(columns_of(declared(Path("x")))["readings"], carried={"left_a": "a", "left_b": "b"})
+    columns = with_uses(
+        CompiledQuery.declare(declared(Path("x"))).sources["readings"], carried={"left_a": "a", "left_b": "b"}
+    )
     types = {"sensor": "string", "name": "string", "a": "uint8", "b": "timestamp[ns, tz=Asia/Tokyo]"}
     carried = {"left_a": pa.int16(), "left_b": pa.timestamp("us", "UTC")}
     assert column_types_of(columns, types) == ColumnTypes(carried=carried)
@@ -229,6 +231,6 @@ def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
 def test_the_stage_of_the_declared_sample() -> None:
     sample = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
     types = {"departures": {"carrier": "string", "flight": "string"}}
-    pipeline = Pipeline.from_query(load(sample), types, {"departures": Path("history")})
+    pipeline = CompiledQuery.declare(load(sample)).bind(types).pipeline({"departures": Path("history")})
     (reader,) = pipeline.readers
     assert (reader.name, pipeline.tick_ms, pipeline.tasks, reader.history) == ("departures", 60_000, 2, None)

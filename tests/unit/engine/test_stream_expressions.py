@@ -15,7 +15,7 @@ from kit.oracles.oracle import Settings
 from kit.runs.json_stream import write_json
 from kit.runs.local_driver import Driver, correct_here
 from kit.runs.warehouse import make_query, rows_of
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
@@ -51,7 +51,7 @@ def read(query: Query, raw: pa.Table):
 def test_the_source_s_columns_are_those_that_expressions_and_parts_of_tuples_need():
     columns = {"value": "net * rate", "net": "gross - tax", "key": "lower(label)", "unused": "more"}
     query = query_of(columns={"net": "gross - tax", **columns}, where="status = 'paid' and value > 0")
-    parts = columns_of(query)["readings"]
+    parts = CompiledQuery.declare(query).sources["readings"]
     assert set(parts.named().values()) == {
         *("event_time", "arrival_time", "id", "gross", "tax", "rate", "label", "more", "status")
     }

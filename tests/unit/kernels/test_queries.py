@@ -16,9 +16,9 @@ from bench.local_engine import LocalEngine
 from kit.draws.kernel_forms import compiled_form, numpy_form
 from kit.draws.kind_samples import query_of
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.next_facts import DECLARED, next_facts
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
-from tailrace.engine.stream_reader import columns_of
 from tailrace.ground import wire
 from tailrace.kernels import library
 from tailrace.kernels.code_cache import CodeCache
@@ -52,8 +52,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pipeline_of(name: str, file: Path) -> tuple[Pipeline, list[Segment], BatchHeader]:
     """The pipeline of a sample over the file with the file's segments, and the header of the first batch."""
     query, files = query_of(name), FORMATS["parquet"]
-    types = files.types(file, columns_of(query)["readings"])
-    pipeline = replace(Pipeline.from_query(query, {"readings": types}, {"readings": Path()}), tasks=2)
+    types = files.types(file, CompiledQuery.declare(query).sources["readings"])
+    pipeline = replace(CompiledQuery.declare(query).bind({"readings": types}).pipeline({"readings": Path()}), tasks=2)
     segments = [
         Segment(str(file), first, ROWS_OF_GROUP, number, first, stream="readings", of_rows=ROWS)
         for number, first in enumerate(range(0, ROWS, ROWS_OF_GROUP))

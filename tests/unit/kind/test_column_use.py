@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.query.declared import declared_query
 
 STREAM = {"source": {"format": "parquet", "path": "in"}, "event_time": "ts", "id": "id"}
@@ -23,7 +23,7 @@ NAMED = {"sum": {"function": "sum", "column": "net"}, "most": {"function": "max"
 def test_the_first_field_that_names_a_column_is_found(section: dict[str, Any], fields: dict[str, str]) -> None:
     (kind,) = section
     query = {"name": "q", "kind": kind, "streams": {"s": STREAM}, "window": "1 min"} | section
-    assert columns_of(declared_query(query))["s"].part_fields == fields
+    assert CompiledQuery.declare(declared_query(query)).sources["s"].part_fields == fields
 
 
 EMD = {"threshold": 0.5, "histogram": "hist", "select": ["left.camera", "right.lens", "left.hist"]}
@@ -55,7 +55,7 @@ def test_fields_of_joins_name_the_columns_of_their_side(
     fields: dict[str, Any], left: dict[str, str], right: dict[str, str]
 ) -> None:
     query = declared_query({"name": "q", "streams": {"left": STREAM, "right": STREAM}} | fields)
-    assert [each.part_fields for each in columns_of(query).values()] == [left, right]
+    assert [each.part_fields for each in CompiledQuery.declare(query).sources.values()] == [left, right]
 
 
 def test_the_parts_of_tuples_stay_in_the_order_in_which_checkpoints_have_them() -> None:
@@ -66,4 +66,8 @@ def test_the_parts_of_tuples_stay_in_the_order_in_which_checkpoints_have_them() 
     }
     query = {"name": "q", "kind": "aggregate", "streams": {"s": STREAM}, "window": "1 min", "aggregate": each}
     values = ["value_price", "value_place", "value_net", "value_weight"]
-    assert [*columns_of(declared_query(query))["s"].carried] == [*values, "condition_n", "condition__1"]
+    assert [*CompiledQuery.declare(declared_query(query)).sources["s"].carried] == [
+        *values,
+        "condition_n",
+        "condition__1",
+    ]

@@ -9,7 +9,7 @@ import pytest
 
 from kit.oracles.oracle import Settings
 from kit.runs.warehouse import make_query
-from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
 from tailrace.sources.formats import FORMATS, merge_types
 from tailrace.sources.json_types import merged_types, nested_type
@@ -60,10 +60,10 @@ def test_expressions_read_fields_of_objects_and_a_record_that_does_not_fit_is_re
     path = tmp_path / "part-0.json"
     path.write_text("".join(record(number, order) + "\n" for number, order in enumerate(orders)))
     query = query_of(tmp_path, where="order.total > 0")
-    ((name, columns),) = columns_of(query).items()
+    ((name, columns),) = CompiledQuery.declare(query).sources.items()
     types = FORMATS["json"].types(path, columns)
     assert types["order"].startswith("struct<total: double, items: list<item: int64>, buyer: struct<name: string")
-    (reader,) = readers_of(query, {name: types}, {name: tmp_path})
+    (reader,) = CompiledQuery.declare(query).bind({name: types}).readers({name: tmp_path})
     (segment,) = FORMATS["json"].split(path)
     content = reader.read(segment)
     assert content.tuples.select(["key", "value"]).to_pylist() == [
@@ -82,7 +82,7 @@ def test_a_later_file_may_show_other_fields(tmp_path):
     (first, second) = (tmp_path / f"part-{number}.json" for number in range(2))
     first.write_text(record(0, {"total": 1, "items": [1], "buyer": {"name": "a"}}) + "\n")
     second.write_text(record(1, {"total": 1, "more": 1}) + "\n")
-    (columns,) = columns_of(query_of(tmp_path)).values()
+    (columns,) = CompiledQuery.declare(query_of(tmp_path)).sources.values()
     types = merge_types(first, "json", columns, {})
     assert merge_types(second, "json", columns, types) == types
 
@@ -91,6 +91,6 @@ def test_a_field_that_no_record_shows_is_refused(tmp_path):
     path = tmp_path / "part-0.json"
     path.write_text(record(0, {"total": 1}) + "\n")
     query = query_of(tmp_path)
-    ((name, columns),) = columns_of(query).items()
+    ((name, columns),) = CompiledQuery.declare(query).sources.items()
     with pytest.raises(Refused, match="there is no field items"):
-        readers_of(query, {name: FORMATS["json"].types(path, columns)}, {name: tmp_path})
+        CompiledQuery.declare(query).bind({name: FORMATS["json"].types(path, columns)}).readers({name: tmp_path})

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tailrace.engine.stream_reader import named_types, table_types
+from tailrace.engine.lookup_types import named_types, table_types
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load

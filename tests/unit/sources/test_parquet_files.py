@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kit.parts.source_mappings import source_mapping, with_uses
-from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
@@ -308,7 +308,11 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     }
     declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
     query = declared_query(declared | {"aggregate": {"function": "sum", "column": "speed"}})
-    (reader,) = readers_of(query, {"s": FILES.types(path, columns_of(query)["s"])}, {"s": path.parent})
+    (reader,) = (
+        CompiledQuery.declare(query)
+        .bind({"s": FILES.types(path, CompiledQuery.declare(query).sources["s"])})
+        .readers({"s": path.parent})
+    )
     assert reader.column_types.key == pa.string()
     tuples = reader.read(Segment(str(path), 0, 2)).tuples
     assert tuples.column("key").to_pylist() == ["a", "b"]

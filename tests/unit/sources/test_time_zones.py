@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.engine.stream_reader import readers_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Unfit
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -25,7 +25,7 @@ from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream import local_stream as app
 from tailrace.stream import rebuild
 from tailrace.stream.run_options import RunOptions
-from tailrace.stream.source_sample import histories_of, sample_sources
+from tailrace.stream.source_sample import sample_sources
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 HOUR = 3_600_000
@@ -51,7 +51,7 @@ def query_of(path: Path, file_format: str = "json", timezone: str | None = None,
 def read(query: Query) -> tuple[list[int], list[str]]:
     """The event times of accepted tuples, and the reasons against the others."""
     samples = sample_sources(query)
-    (reader,) = readers_of(query, {name: sample.types for name, sample in samples.items()}, histories_of(samples))
+    (reader,) = CompiledQuery.declare(query).bind({name: sample.types for name, sample in samples.items()}).readers()
     content = reader.read(replace(samples["s"].segments[0], ingested_ms=NOON + 400 * 24 * HOUR))
     return content.tuples["event_time"].to_pylist(), content.quarantine["reason"].to_pylist()
 

@@ -15,7 +15,7 @@ import pytest
 import shapely
 from pyproj import CRS
 
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.kind.table_place import TablePlace
 from tailrace.query.declared import declared_query
@@ -261,7 +261,7 @@ def stream_types(path: Path, crs: str = "degrees", column: str = "wkb") -> dict[
     section = {"join": "table", "geometry": {"left": {column: "geometry"}}, "relation": "within", "crs": crs}
     section |= {"table": {"path": str(path), "id": "id"}}
     query = declared_query({"name": "q", "kind": "spatial_join", "streams": {"left": stream}, "spatial_join": section})
-    return merge_types(path, "parquet", columns_of(query)["left"], {})
+    return merge_types(path, "parquet", CompiledQuery.declare(query).sources["left"], {})
 
 
 def stream_file(path: Path, shapes: list[shapely.Geometry], crs: Any = ABSENT, **declared: Any) -> Path:

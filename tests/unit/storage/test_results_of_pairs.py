@@ -66,7 +66,7 @@ def correct(desk: MemoryPairTables, tables: Tables) -> None:
 def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_back(
     tmp_path, desk, tables, monkeypatch, capsys
 ):
-    monkeypatch.setattr(results, "kind_of_stream", lambda query, layout, manifest: desk.kind)
+    monkeypatch.setattr(results, "kind_of_stream", lambda query, manifest: desk.kind)
     monkeypatch.setattr(results, "require_begun", lambda tables, query: None)
     query = SimpleNamespace(name="pairs", streams={}, key_names=())
     answers, columns = read_answers(query, tmp_path, streamed=False)

@@ -6,6 +6,7 @@ import pytest
 
 from kit.draws.pair_query import STREAMS, pair_query, use_pairs, write_rows
 from kit.runs.planner_driver import Log, segments
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.storage.layout import Layout
@@ -77,7 +78,8 @@ def test_the_checkpoint_has_the_types_and_identities_of_each_stream(tmp_path, mo
         feed.types = {f"{name}_id": "string"}
     feeds["left"].identity, feeds["right"].identity = "", "of a table"
     layout = Layout(tmp_path / "pairs")
-    create_checkpoint(pair_query(tmp_path), layout, feeds)
+    types = {name: feed.types for name, feed in feeds.items()}
+    create_checkpoint(CompiledQuery.declare(pair_query(tmp_path)).bind(types), layout, feeds)
     manifest = layout.manifest()
     assert manifest.types == {"left": {"left_id": "string"}, "right": {"right_id": "string"}}
     assert manifest.identities == {"right": "of a table"}

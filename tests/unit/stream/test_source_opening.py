@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.planned_segments import plan, write
 from kit.runs.warehouse import make_query, write_files
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -57,7 +58,7 @@ def manifest_of(query: Query) -> CheckpointManifest:
 
 def open_feed(query: Query, layout: Layout, manifest: CheckpointManifest | None, live: bool) -> Feed:
     """The feed of the only stream."""
-    (feed,) = open_feeds(query, layout, manifest, live).values()
+    (feed,) = open_feeds(CompiledQuery.declare(query), layout, manifest, live).values()
     return feed
 
 

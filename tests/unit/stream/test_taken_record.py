@@ -10,6 +10,7 @@ import pytest
 from kit.oracles.oracle import Settings, Tuple
 from kit.runs.planned_segments import plan, write
 from kit.runs.warehouse import make_query, write_files
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.file_feed import FileFeed
@@ -48,7 +49,7 @@ def layout(tmp_path: Path) -> Layout:
 
 def open_feed(query: Query, layout: Layout, live: bool = True) -> FileFeed:
     manifest = CheckpointManifest("id", query.structure(), {"readings": TYPES}, {}, {})
-    (feed,) = open_feeds(query, layout, manifest, live).values()
+    (feed,) = open_feeds(CompiledQuery.declare(query), layout, manifest, live).values()
     assert isinstance(feed, FileFeed)
     return feed
 

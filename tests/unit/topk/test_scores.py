@@ -15,7 +15,7 @@ from kit.oracles.rankings import SCORES, contents, ranked, rankings_of, streamed
 from kit.runs.local_driver import correct_here
 from kit.runs.warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 from tailrace.answers.by_window import ByWindow
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.stream_records import StreamRecords
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
@@ -145,7 +145,7 @@ def test_a_null_score_of_any_type_is_rejected(tmp_path, dtype):
 
 def test_scores_that_are_null_throughout_have_no_type_yet(tmp_path):
     write(tmp_path, "parquet", [None])
-    columns = columns_of(topk("parquet", tmp_path))["s"]
+    columns = CompiledQuery.declare(topk("parquet", tmp_path)).sources["s"]
     types = dict.fromkeys(("id", "ts", "at"), "int64")
     assert settled_types(types | {"v": NULL}, columns, lambda: None) == {}
     assert settled_types(types | {"v": "int64"}, columns, lambda: None)["v"] == "int64"
@@ -153,7 +153,7 @@ def test_scores_that_are_null_throughout_have_no_type_yet(tmp_path):
 
 @pytest.mark.parametrize(("source", "dtype"), [("uint64", pa.decimal128(20, 0)), ("float", pa.float64())])
 def test_records_for_later_versions_of_a_lookup_hold_scores_as_tuples_do(tmp_path, source, dtype):
-    columns = columns_of(topk("parquet", tmp_path))["s"]
+    columns = CompiledQuery.declare(topk("parquet", tmp_path)).sources["s"]
     records = StreamRecords.from_columns(columns, dict.fromkeys(("id", "ts", "at"), "int64") | {"v": source})
     assert records.value_types["source_v"] == dtype
     assert not records.read.numbers, "it is carried along, and ranks nothing"
