@@ -52,6 +52,8 @@ class CorrectionReport:
     @property
     def _counts(self) -> str:
         given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
+        if not self.covers.arrival:  # corrected before or now
+            late += " since the stream began"
         counts = f"{self.changed or 0:,} of {given} changed, {self.retracted:,} taken back, {late}"
         if self.repeats:
             counts += f", {counted(self.repeats, 'repeat')} of ids"

@@ -49,7 +49,7 @@ def parse_connection(text: str) -> Connection:
 
 
 def read_connection(name: str, example: str) -> Connection:
-    """Read a connection from the environment; `example` is the `extra` that an error shows, as JSON.
+    """Read a connection from the environment; `example` is one that an error shows, in JSON.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_connection(name: str, example: str) -> Connection:
     """
     variable = variable_of(name)
     where = f"connection {name}"
-    remedy = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
+    remedy = f"{variable} as '{example}', where the driver runs"
     try:
         return parse_connection(os.environ[variable])
     except KeyError:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailrace.ground.connections import Connection, read_connection
+from tailrace.ground.connections import Connection, read_connection, variable_of
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
 
@@ -53,11 +53,9 @@ _SESSION = (
 )
 """The settings of a session, which some poolers refuse as `options`; the server ends a lost machine's session."""
 
-_EXAMPLE = '{"sslmode": "verify-full", "sslrootcert": "/etc/ssl/ca.pem"}'
-_REMEDY = (
-    "AIRFLOW_CONN_{} as "
-    '\'{{"conn_type": "postgres", "host": "db", "port": 5432, "login": "…", "password": "…", "schema": "DATABASE"}}\''
-)
+EXAMPLE = '{"conn_type": "postgres", "host": "db", "port": 5432, "login": "…", "password": "…", "schema": "DATABASE"}'
+"""A connection, in JSON."""
+
 _REFUSALS = (
     (r"password|authentication failed|no pg_hba\.conf entry|role .* does not exist", "a login that the server lets in"),
     (r"database .* does not exist", "a database that is there, as the connection's schema"),
@@ -101,11 +99,11 @@ class PostgresServer:
         Refused
             When there is no such connection, or it is not fit.
         """
-        read = read_connection(self.connection, _EXAMPLE)
+        read = read_connection(self.connection, EXAMPLE)
         missing = {"host": read.host, "login": read.login, "schema": read.database}
         if absent := [name for name, value in missing.items() if not value]:
             fault = f"it has no {', '.join(absent)}"
-            raise refuse(str(self), fault, _REMEDY.format(self.connection.upper()))
+            raise refuse(str(self), fault, f"{variable_of(self.connection)} as '{EXAMPLE}'")
         if unknown := sorted(read.extra.keys() - set(SETTINGS)):
             fault = f"it has settings that no connection may have: {', '.join(unknown)}"
             raise refuse(str(self), fault, ", ".join(SETTINGS))
