@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import tailrace as package
 from kit.fakes.fake_host import QUERY, declare
 from tailrace.cli import commands as tailrace
 from tailrace.cli import driver_commands as commands
@@ -16,8 +17,18 @@ from tailrace.orchestration.submit import Options, deployed_query, driver_comman
 from tailrace.query.loading import load
 from tailrace.spark import app as stream_app
 from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.layout import Layout
 from tailrace.terminal import screen
 
+DAY = "2026-03-01T08:"
+OF_CSV = """name: readings
+kind: aggregate
+streams:
+  records: {{source: {{format: csv, path: in}}, event_time: at, arrival_time: came, id: id}}
+window: 1 min
+aggregate: {{function: count}}
+disorder: {{policy: k_slack, k: {k}}}
+"""
 EDITED = QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s")
 
 
@@ -150,3 +161,26 @@ def test_a_damaged_record_is_refused_with_its_repair(layout, host, file):
     host.is_now("ended", 0)
     assert deploy(host, layout, file).made
     assert DeployedQuery.read(layout).text == file.read_text()
+
+
+def test_deployed_settings_that_no_tick_has_yet_are_said(tmp_path):
+    """K is shown as of the newest complete tick; a driver that was just deployed shows the old one until the next."""
+    file, layout = tmp_path / "query.yaml", Layout.for_query(tmp_path / "out", "readings")
+    (tmp_path / "in").mkdir()
+    for number, minute in enumerate((0, 9)):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"id,at,came\n{number},{DAY}0{minute}:01Z,{DAY}0{minute}:02Z\n")
+
+    def run(k: str) -> str | None:
+        file.write_text(OF_CSV.format(k=k))
+        package.load(file).run(tmp_path / "out", engine="local", keep_open=True)
+        return edits.next_settings(layout)
+
+    assert run("1 min") is None, "nothing was deployed"
+    DeployedQuery(file, OF_CSV.format(k="60 s"), {}).write(layout)
+    assert edits.next_settings(layout) is None
+    DeployedQuery(file, OF_CSV.format(k="3 h"), {}).write(layout)
+    assert "hold from the next one on" in edits.next_settings(layout)
+    (tmp_path / "in" / "3.csv").write_text(f"id,at,came\n3,{DAY}10:01Z,{DAY}10:02Z\n")
+    assert "hold from the next one on" in run("3 h"), "its tick is open"
+    (tmp_path / "in" / "4.csv").write_text(f"id,at,came\n4,{DAY}12:01Z,{DAY}12:02Z\n")
+    assert run("3 h") is None

@@ -13,6 +13,7 @@ import tailrace as package
 from kit.fakes.fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.cli.warehouse_status import print_status
+from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_lifecycle
@@ -87,6 +88,16 @@ def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, ho
     assert "\n1 accepted, 0 late\n9 rejected: 9 × v is NaN, as a#1" in text
     commands.status("readings")
     assert capsys.readouterr().out.startswith("WARNING: readings: source: gone\n")
+
+
+def test_the_last_report_of_the_driver_before_is_no_state_of_a_living_one():
+    def first_fact(started_ms: int | None, state: str = "running") -> str:
+        driver = Driver("readings", state, 7, None, "", started_ms)
+        return DriverStatus(driver, Status("drained", 1, 0, 71_000, 3), 100_000).facts()[0]
+
+    assert first_fact(80_000) == "the driver before this one drained, 29 s ago; this one has said nothing yet"
+    assert first_fact(70_000) == "drained, 29 s ago", "it ends"
+    assert first_fact(80_000, "ended") == first_fact(None) == "drained, 29 s ago"
 
 
 def test_what_a_drained_stream_has_not_read_is_unknown(place, host, layout):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from tailrace.ground.errors import Refused
+from tailrace.ground.errors import RIGHT, Refused, with_remedy
 
 
 class CheckStatus(StrEnum):
@@ -85,7 +85,8 @@ def _run(check: Check, result: list[Finding]) -> None:
     except Refused as refused:
         findings = [fault(check.name, f"{each.where}: {each.fault}", each.remedy) for each in refused.problems]
     except ConnectionError as error:  # the product's own: it names the place, and no secret
-        findings = [fault(check.name, str(error), "a server that runs, and can be reached from here")]
+        text, _, remedy = with_remedy(error).partition(RIGHT)
+        findings = [fault(check.name, text, remedy)]
     except OSError as error:
         findings = [fault(check.name, error.strerror or type(error).__name__, "a file or a server that can be reached")]
     except Exception as error:

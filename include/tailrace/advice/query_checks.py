@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tailrace.advice.checks import Check, Finding, fault, ok
+from tailrace.ground import object_stores
 from tailrace.ground.connections import read_connection
 from tailrace.query.loading import load, located
 from tailrace.query.query import Query
+from tailrace.sources import kafka_servers, postgres_server
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.postgres_server import PostgresServer
 from tailrace.stream.source_sample import sample_sources
-
-_EXAMPLE = '{"host": "…", "port": …, "login": "…", "password": "…", "extra": {…}}'
 
 
 def query_checks(file: Path) -> Iterator[Check]:
@@ -28,7 +28,7 @@ def query_checks(file: Path) -> Iterator[Check]:
     query = load(file)
     yield Check("query", lambda: [ok("query", f"{file} declares {query.name}, of kind {query.kind}")])
     for name in query.connections:
-        yield Check(f"connection {name}", lambda name=name: [check_connection(name)])  # type: ignore[misc]
+        yield Check(f"connection {name}", lambda name=name: [check_connection(query, name)])  # type: ignore[misc]
     yield Check("sources", lambda: [*check_sources(query, file)])
     if (topic := query.answers.kafka) is not None:
         yield Check("answers.kafka", lambda: [check_topic(topic)])
@@ -36,9 +36,9 @@ def query_checks(file: Path) -> Iterator[Check]:
         yield Check("answers.postgres", lambda: [check_database(str(table.connection))])
 
 
-def check_connection(name: str) -> Finding:
-    """Check that a connection is declared in this environment; its content is not shown."""
-    read = read_connection(name, _EXAMPLE)
+def check_connection(query: Query, name: str) -> Finding:
+    """Check that a connection of a query is declared in this environment; its content is not shown."""
+    read = read_connection(name, _example(query, name))
     return ok(f"connection {name}", "declared" + (f", with the host {read.host}" if read.host else ""))
 
 
@@ -67,3 +67,12 @@ def check_database(connection: str) -> Finding:
     """Check that the database of answers lets this process in."""
     PostgresServer(connection).connect().close()
     return ok("answers.postgres", f"connection {connection}: the database lets in")
+
+
+def _example(query: Query, name: str) -> str:
+    """Return a connection in JSON, of the system to which the query connects by this name."""
+    places = [query.answers.kafka, *(stream.source for stream in query.streams.values())]
+    for place in places:
+        if place is not None and place.connection == name:
+            return kafka_servers.EXAMPLE if isinstance(place, KafkaTopic) else object_stores.EXAMPLE
+    return postgres_server.EXAMPLE  # of a table: of answers, of a lookup or of a join

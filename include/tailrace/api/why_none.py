@@ -28,7 +28,7 @@ def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
     if totals["answers"]:
         given = counted(totals["answers"], "answer")
         if is_part:
-            return f"none of {given} is in this range, or of this key"
+            return f"none of {counted(totals['answers'], 'streamed answer')} is in this range, or of this key"
         later = ", or the table current will have them within a minute" * is_current
         return f"no answers: corrections took back the {given} of the stream{later}"
     counts = f"{accepted:,} accepted, {f'{filtered:,} filtered, ' if filtered else ''}{rejected:,} rejected"

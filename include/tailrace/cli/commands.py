@@ -30,7 +30,7 @@ from tailrace.cli.schema import schema
 from tailrace.cli.serve import serve
 from tailrace.cli.start import INTERRUPTED
 from tailrace.ground import json_log
-from tailrace.ground.errors import Busy, Refused
+from tailrace.ground.errors import Busy, Refused, with_remedy
 from tailrace.ground.extras import refused_if_missing
 from tailrace.ground.version import __version__
 from tailrace.terminal import screen
@@ -152,7 +152,8 @@ def _run(program: Program, command: str, signals: list[int], retried: bool, outp
         if not signals:  # an error on the way out of an interruption is no failure
             screen.work_begins()
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
-            screen.err.print(str(error), markup=False, soft_wrap=True)
+            text = with_remedy(error) if type(error) is ConnectionError else str(error)  # the product's own
+            screen.err.print(text, markup=False, soft_wrap=True)
             screen.notes(error)
         return 1
 

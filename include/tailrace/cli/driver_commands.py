@@ -54,7 +54,8 @@ def deploy(
 
 def status(
     query: Annotated[
-        str | None, typer.Argument(help="The name of a query; without it: all of them.", metavar="[QUERY]")
+        str | None,
+        typer.Argument(help="A query's name, or its file; without it: all of them.", metavar="[FILE|NAME]"),
     ] = None,
     warehouse: Annotated[
         str | None,
@@ -69,6 +70,10 @@ def status(
     """
     from tailrace.cli.warehouse_status import has_streams, missing_in, print_status
 
+    if query is not None and Path(query).is_file():
+        from tailrace.query.loading import load
+
+        query = load(Path(query)).name
     if warehouse is not None:
         print_status(warehouse, query, wide)
         return

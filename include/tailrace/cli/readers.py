@@ -42,9 +42,11 @@ def validate(
 
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
+    has_places = False
     for file in files:
         try:
             query = load(file, streams)
+            has_places |= bool(query.answers.uris)
             chain_of(query, file)
             if source:
                 from tailrace.cli.source_report import print_source_reports
@@ -66,6 +68,8 @@ def validate(
         raise Refused(problems)
     if not source:
         screen.err.print("the sources were not looked at: --source does that")
+    if has_places:
+        screen.err.print("the places of answers were not looked at: tailrace doctor FILE does that")
 
 
 def explain(

@@ -48,7 +48,7 @@ def run(
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
-    from tailrace.stream.opening_lines import awaited, opening_lines
+    from tailrace.stream.opening_lines import awaited, opening_lines, window_zone_lines
     from tailrace.stream.written_answers import noting_written
     from tailrace.terminal.stream_progress import ProgressPrinter
 
@@ -68,7 +68,7 @@ def run(
     def opening() -> Iterator[str]:
         manifest = query.layout.manifest()
         types = {} if manifest is None else manifest.types
-        return opening_lines(query.declared, types)
+        return chain(opening_lines(query.declared, types), window_zone_lines(query.declared))
 
     with ProgressPrinter(opening, is_live=not bounded) as progress:
         ended = query.run(

@@ -55,6 +55,8 @@ class CorrectionReport:
     def _counts(self) -> str:
         given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
         alone = f" ({self.recounted:,} only in the number of tuples)" if self.recounted else ""
+        if not self.covers.arrival:  # corrected before or now
+            late += " since the stream began"
         counts = f"{self.changed or 0:,} of {given} changed{alone}, {self.retracted:,} taken back, {late}"
         if self.repeats:
             counts += f", {counted(self.repeats, 'repeat')} of ids"

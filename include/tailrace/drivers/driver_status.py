@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tailrace.drivers.driver_host import Driver
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
-from tailrace.storage.status import Status
+from tailrace.storage.status import ENDINGS, OVER, Status
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,13 @@ class DriverStatus:
         return f"\n    the driver {how}, and supervise watches on, for as long as that takes"
 
     @property
+    def _is_of_earlier(self) -> bool:
+        """Whether a driver lives, and the last report is the last one of a driver before it."""
+        if self.reported is None or self.reported.state not in OVER or not self.driver.alive:
+            return False
+        return self.driver.started_ms is not None and self.reported.at_ms < self.driver.started_ms
+
+    @property
     def head(self) -> str:
         """The host's view of the driver, as a line."""
         driver = self.driver
@@ -97,7 +104,11 @@ class DriverStatus:
         report_age = f", {_seconds(self.silent_ms or 0)} ago" if with_ages else ""
         age_ms = self.commit_age_ms
         commit_age = "" if age_ms is None or not with_ages else f", the last one {_seconds(age_ms)} ago"
-        parts = [f"{_STATES.get(status.state, status.state)}{report_age}"]
+        state = _STATES.get(status.state, status.state)
+        if self._is_of_earlier:
+            parts = [f"the driver before this one {ENDINGS[status.state]}{report_age}; this one has said nothing yet"]
+        else:
+            parts = [f"{state}{report_age}"]
         if status.busy_ms is not None:
             busy_for = f" for {_seconds(status.busy_ms)}" if with_ages else ""
             parts += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
@@ -108,7 +119,7 @@ class DriverStatus:
             f"frontier {_time(status.frontier)}",
             f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
             f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
-            counted(status.answers, "answer"),
+            counted(status.answers, "streamed answer"),
             f"{status.rows:,} accepted, {status.late:,} late",
         ]
         parts += [counted(status.tasks, "task")] if status.tasks else []

@@ -49,7 +49,7 @@ def parse_connection(text: str) -> Connection:
 
 
 def read_connection(name: str, example: str) -> Connection:
-    """Read a connection from the environment; `example` is the connection that an error shows, as JSON.
+    """Read a connection from the environment; `example` is one that an error shows, in JSON.
 
     Raises
     ------

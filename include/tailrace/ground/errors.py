@@ -66,6 +66,16 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
+RIGHT = "; right would be: "
+"""What stands between the fault and the remedy in the text of a `ConnectionError`."""
+
+
+def with_remedy(error: ConnectionError) -> str:
+    """Return the text of a `ConnectionError`, which names the place and no secret, with a remedy if it has none."""
+    text = str(error)
+    return text if RIGHT in text else f"{text}{RIGHT}a server that runs, and can be reached from here"
+
+
 class Busy(Refused):
     """Raised when another process holds a resource, or the work was not done in time.
 

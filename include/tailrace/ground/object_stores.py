@@ -36,6 +36,9 @@ class _Service(NamedTuple):
     password: str | None
 
 
+EXAMPLE = '{"extra": {"endpoint_url": "https://…", "region_name": "eu-central-1"}}'
+"""A connection to a store of the kind of S3, in JSON."""
+
 _SERVICES = {
     "s3": _Service(
         {name: name for name in ("aws_region", "aws_endpoint", "aws_session_token", "aws_virtual_hosted_style_request")}
@@ -70,8 +73,8 @@ def settings_of(url: ObjectUrl, connection: str | None) -> dict[str, str]:
     if connection is None:
         return {}
     service = _SERVICES[url.store.partition(":")[0]]
-    extra = '{"endpoint_url": "https://…", "region_name": "eu-central-1"}' if service.login else "{…}"
-    read = read_connection(connection, f'{{"extra": {extra}}}')
+    example = EXAMPLE if service.login else '{"extra": {…}}'
+    read = read_connection(connection, example)
     if unknown := sorted(read.extra.keys() - service.settings.keys() - {_ALLOW_HTTP}):
         fault = f"it has settings that no connection to an object store may have: {', '.join(unknown)}"
         raise refuse(f"connection {connection}", fault, ", ".join([*service.settings, _ALLOW_HTTP]))

@@ -23,6 +23,8 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
     if declaration is not None and status.driver.state == "absent":
         yield f"a run of the DAG stream_{name} starts its driver, after a check; so does tailrace deploy {name}"
     try:
+        if note := edits.next_settings(layout):
+            yield note
         yield from to_correct(layout, declaration).lines()
     except Exception as error:  # tables may be unavailable or damaged; the driver's status is shown all the same
         yield unread(error)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import RIGHT, refuse
 from tailrace.sources.kafka_servers import SETTINGS, Servers
 
 _Client = TypeVar("_Client")
@@ -60,7 +60,7 @@ class AccessErrors:
         if self._newest is None:
             return ConnectionError(f"{server_names}: {reason}")
         text = _AFTER.sub("", self._newest.str())
-        return ConnectionError(f"{self.where}: {server_names}: {text}; right would be: {_right(self._newest)}")
+        return ConnectionError(f"{self.where}: {server_names}: {text}{RIGHT}{_right(self._newest)}")
 
     @contextmanager
     def as_network_errors(self) -> Iterator[None]:

@@ -29,7 +29,9 @@ SETTINGS = (
 
 BROKERS = "bootstrap.servers"
 DEFAULT_PORT = 9092
-_EXAMPLE = '{"bootstrap.servers": "broker:9092", "security.protocol": "SASL_SSL", …}'
+_EXTRA = '{"bootstrap.servers": "broker:9092", "security.protocol": "SASL_SSL", …}'
+EXAMPLE = f'{{"extra": {_EXTRA}}}'
+"""A connection, in JSON."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Servers:
         """
         if self.connection is None:
             return {"bootstrap.servers": self.bootstrap, "log_level": 0}
-        read = read_connection(self.connection, f'{{"extra": {_EXAMPLE}}}')
+        read = read_connection(self.connection, EXAMPLE)
         return {"bootstrap.servers": self._brokers(read), "log_level": 0} | _settings_of(self.connection, read)
 
     def _brokers(self, read: Connection) -> str:
@@ -69,7 +71,7 @@ class Servers:
         brokers, where = brokers_of(read), f"connection {self.connection}"
         if brokers is None:
             fault = "it has no brokers, and its password goes to no others"
-            raise refuse(where, fault, f"its extra with {BROKERS}, as {_EXAMPLE}; or its host and port")
+            raise refuse(where, fault, f"its extra with {BROKERS}, as {_EXTRA}; or its host and port")
         known = {broker.strip().casefold() for broker in brokers.split(",")}
         if others := [
             server for server in (self.bootstrap or "").split(",") if server and server.casefold() not in known

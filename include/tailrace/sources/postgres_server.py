@@ -53,10 +53,12 @@ _SESSION = (
 )
 """The settings of a session, which some poolers refuse as `options`; the server ends a lost machine's session."""
 
-_EXAMPLE = (
+EXAMPLE = (
     '{"conn_type": "postgres", "host": "db", "port": 5432, "login": "…", "password": "…", "schema": "DATABASE", '
     '"extra": {"sslmode": "verify-full", "sslrootcert": "/etc/ssl/ca.pem"}}'
 )
+"""A connection, in JSON."""
+
 _REFUSALS = (
     (r"password|authentication failed|no pg_hba\.conf entry|role .* does not exist", "a login that the server lets in"),
     (r"database .* does not exist", "a database that is there, as the connection's schema"),
@@ -100,11 +102,11 @@ class PostgresServer:
         Refused
             When there is no such connection, or it is not fit.
         """
-        read = read_connection(self.connection, _EXAMPLE)
+        read = read_connection(self.connection, EXAMPLE)
         missing = {"host": read.host, "login": read.login, "schema": read.database}
         if absent := [name for name, value in missing.items() if not value]:
             fault = f"it has no {', '.join(absent)}"
-            raise refuse(str(self), fault, f"{variable_of(self.connection)} as '{_EXAMPLE}'")
+            raise refuse(str(self), fault, f"{variable_of(self.connection)} as '{EXAMPLE}'")
         if unknown := sorted(read.extra.keys() - set(SETTINGS)):
             fault = f"it has settings that no connection may have: {', '.join(unknown)}"
             raise refuse(str(self), fault, ", ".join(SETTINGS))

@@ -21,8 +21,8 @@ _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "n
 def opening_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
     """Yield the lines about times, given the types of each stream's columns.
 
-    There is a line for each stream whose times have no offset from UTC, where the query names no zone for them; one if
-    days are those of UTC beside another zone; and one for each column of texts that an expression compares with a time.
+    There is a line for each stream whose times have no offset from UTC, where the query names no zone for them; and one
+    for each column of texts that an expression compares with a time.
     """
     sources = CompiledQuery.declare(query).sources
     for stream, names in times_as_utc(sources, types).items():
@@ -30,7 +30,6 @@ def opening_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
             f"stream {stream}: the times of {' and '.join(names)} have no offset from UTC, and are read as UTC; "
             f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
         )
-    yield from window_zone_lines(query)
     for stream, columns in sources.items():
         if not types.get(stream) or (projection := bound(columns, types[stream])) is None:
             continue

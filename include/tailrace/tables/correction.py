@@ -32,7 +32,9 @@ _CORRECTION_RUNS = {
 CORRECTION_RUNS = TableSchema("correction_runs", "correction", "the ledger of corrections", _CORRECTION_RUNS)
 
 _QUALITY = {
-    "bucket_start": Column(TIME, "begin of a stretch of event time"),
+    "bucket_start": Column(
+        TIME, "begin of a stretch of event time, a multiple of its length; so the data may begin later"
+    ),
     "bucket_end": Column(TIME, "its end"),
     "answer": Column(TEXT, "column of answers; null where answers are measured as wholes"),
     "answers": Column(INT, "answers that the stream gave"),

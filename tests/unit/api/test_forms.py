@@ -132,7 +132,7 @@ def test_a_correction_is_shown_in_words():
     counts = {"n": {"function": "count"}}
     run = tailrace.query("aggregate", streams={"rows": stream}, window="1 min", aggregate=counts).run()
     part = run.correct(end="2024-05-01T12:01:00Z")
-    counted = "1 of 1 answer changed, 0 taken back, 1 late tuple"
+    counted = "1 of 1 answer changed, 0 taken back, 1 late tuple since the stream began"
     assert repr(part) == f"CorrectionReport(corrected event times to 2024-05-01T12:01:00.000Z: {counted})"
     assert f"<td>{counted}</td>" in part._repr_html_()
     assert "<td>all event times</td>" in run.correct()._repr_html_()

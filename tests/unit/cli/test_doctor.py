@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from tailrace.advice import machine_checks
 from tailrace.advice.checks import fault
+from tailrace.cli import source_report
+from tailrace.ground.errors import Refused
 from tailrace.sources.kafka_client import Topic
+from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.postgres_server import PostgresServer
 
 QUERY = """name: readings
@@ -75,6 +79,42 @@ def test_each_fault_of_what_a_query_names_ends_with_1_and_a_remedy(tailrace, fil
     assert found["status"] == "fault"
     assert found["remedy"]
     assert "bootstrap.servers" not in found["remedy"], "the connection may be one of PostgreSQL"
+
+
+@pytest.mark.parametrize(
+    ("missing", "remedy"), [("events_main", '"bootstrap.servers"'), ("reports", '"host": "db", "port": 5432, "login"')]
+)
+def test_the_remedy_of_a_missing_connection_is_one_to_its_own_system(tailrace, file, monkeypatch, missing, remedy):
+    monkeypatch.delenv(f"AIRFLOW_CONN_{missing.upper()}")
+    found = findings(tailrace, file, code=1)[f"connection {missing}"]
+    assert remedy in found["remedy"]
+    with pytest.raises(Refused, match=re.escape(remedy)):
+        PostgresServer("reports").settings() if missing == "reports" else Servers(None, missing).settings()
+
+
+def test_an_error_that_has_its_remedy_is_shown_with_no_other(tailrace, file, monkeypatch):
+    def refuse_login(self):
+        raise ConnectionError("connection reports: no; right would be: another login")
+
+    monkeypatch.setattr(PostgresServer, "connect", refuse_login)
+    found = findings(tailrace, file, code=1)["answers.postgres"]
+    assert (found["finding"], found["remedy"]) == ("connection reports: no", "another login")
+
+
+def test_a_command_that_fails_by_a_server_says_the_remedy_of_doctor(tailrace, file, monkeypatch):
+    def away(query):
+        raise ConnectionError("Kafka at broker:9092: no answer")
+
+    monkeypatch.setattr(source_report, "sample_sources", away)
+    failed = tailrace("validate", file, "--source", code=1).stderr
+    text = "Kafka at broker:9092: no answer; right would be: a server that runs, and can be reached from here"
+    assert failed == f"failed ConnectionError: {text}\n"
+
+
+def test_validate_says_that_it_does_not_look_at_the_places_of_answers(tailrace, file):
+    checked = tailrace("validate", file, "--source")
+    assert "no fault found" in checked.stdout
+    assert checked.stderr.endswith("the places of answers were not looked at: tailrace doctor FILE does that\n")
 
 
 def test_a_file_that_is_no_query_is_refused(tailrace, tmp_path):

@@ -148,6 +148,15 @@ def test_a_name_that_no_file_declares_any_more_has_no_picture(tailrace, tmp_path
 # ---------------------------------------------------------------- status
 
 
+def test_a_status_takes_the_query_file_as_well(tailrace, place):
+    by_file, by_name = (
+        tailrace("status", query, "--warehouse", place / "warehouse").stdout.splitlines()
+        for query in (place / "warmth.yaml", "warmth")
+    )
+    assert by_file[0] == by_name[0] == "warmth: not running"
+    assert "gone.yaml" in tailrace("status", place / "gone.yaml", "--warehouse", place / "warehouse", code=2).stderr
+
+
 def test_the_status_of_a_warehouse_needs_no_driver_host(tailrace, tmp_path, place):
     file = tmp_path / "warmth.yaml"
     file.write_text(QUERY.replace("readings.csv", str(place / "readings.csv")))

@@ -51,7 +51,7 @@ def test_a_query_without_answers_says_why(asked, keep_open, why):
 def test_answers_that_were_not_asked_for_are_no_reason():
     run = query().run()
     assert run.results().why_none == run.results(limit=0).why_none == ""
-    assert run.results(start="2025-01-01").why_none == "none of 1 answer is in this range, or of this key"
+    assert run.results(start="2025-01-01").why_none == "none of 1 streamed answer is in this range, or of this key"
     assert run.results(where="n > 5").why_none == "none of 1 answer meets where"
     assert run.quality().why_none.startswith("nothing is measured yet: a correction")
     run.correct()
