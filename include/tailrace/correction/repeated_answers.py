@@ -12,7 +12,7 @@ from tailrace.correction.given_answers import read_given
 from tailrace.correction.history_scan import AT_ONCE, HistoryScan
 from tailrace.correction.intervals import corrected_intervals, uncovered
 from tailrace.correction.scan_job import DistributedScan
-from tailrace.engine.pipeline import Pipeline
+from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.query.query import Query
@@ -38,7 +38,7 @@ def count_repeated(query: Query, layout: Layout) -> int | None:
     if changes(manifest, query):
         return 0
     query = query.fixed_by(manifest.structure)
-    pipeline = Pipeline.from_query(query, manifest.types, layout.histories(query.streams))
+    pipeline = CompiledQuery.declare(query).bind(manifest.types).pipeline(layout.histories(query.streams))
     logs, model = [Log.read(reader, tables, until) for reader in pipeline.readers], pipeline.kind.answers
     pieces = [piece for log in logs for piece in log.with_repeats().pieces()]
     if not pieces or any(reader.takes_newest for reader in pipeline.readers):
