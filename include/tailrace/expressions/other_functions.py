@@ -115,7 +115,7 @@ _BY_GRAMMAR = {
 
 _MEANT = 0.75
 """The least likeness of a name to the one that is meant: less misleads, as of split and split_part."""
-_LISTED = "one of the functions that the documentation lists"
+_LISTED = "one of the functions that docs/expressions.md lists"
 
 _MISSING_HERE = "a function of Spark SQL that expressions lack"
 _REFUSED = {

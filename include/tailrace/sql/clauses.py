@@ -34,7 +34,7 @@ _OTHERS = {
 _CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")
 _GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS", "WITH", "ALL")
 _ONE_SELECT = "SELECT … FROM … GROUP BY …"
-_OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
+OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _item(piece: TokenSpan) -> Item:
             raise alias.error(f"{alias.text} is no name", "AS revenue")
         return Item(piece[:-2], alias)
     last = piece[-1:]
-    is_named = last.name is not None and len(piece) > 1 and piece.tokens[-2].token_type in _OPERAND_ENDS
+    is_named = last.name is not None and len(piece) > 1 and piece.tokens[-2].token_type in OPERAND_ENDS
     if is_named and piece.tokens[-1].token_type in (TokenType.VAR, TokenType.IDENTIFIER):
         return Item(piece[:-1], last)
     return Item(piece, None)

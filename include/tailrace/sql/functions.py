@@ -11,6 +11,7 @@ from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.ground.words import counted
 from tailrace.sql.call_forms import EXAMPLES, FORMS, LIMIT, CallForm
+from tailrace.sql.clauses import OPERAND_ENDS
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import TokenSpan
 
@@ -20,19 +21,17 @@ _BY_TIME = {"min_by": "first", "max_by": "last"}
 """What the functions of a value by another one are by event time."""
 _DISTINCT = "count(DISTINCT column), sum(DISTINCT column), avg(DISTINCT column) or collect_set(column)"
 _EXACT = "percentile(column, 0.9), which is exact"
-_OTHERS = """
-listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
-grouping grouping_id
-"""
+_OTHERS = "mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg grouping grouping_id"
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx"), _EXACT),
     **{name: CallForm(name, each.calls[0]).example for name, each in FUNCTIONS.items() if (name, False) not in FORMS},
     "quantile_cont": "percentile(column, 0.9)",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
-    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(dict.fromkeys(name for name, _ in FORMS))}"),
+    **dict.fromkeys(("listagg", "string_agg"), "collect_list(column), a list of the values"),
+    **dict.fromkeys(_OTHERS.split(), "another aggregate: docs/aggregates.md has all"),
 }
-
+"""Aggregate functions of other systems, with what is right in their place; a registered one of that name is called."""
 
 _WORDS = ("case", "cast", "extract", "not", "try_cast")
 """Words of expressions that a parenthesis may follow, although they are no functions."""
@@ -67,7 +66,10 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
         if piece.word(index + 1) != "(" or ((name, False) not in FORMS and name not in _REFUSED):
             index += 1
             continue
-        if name in _REFUSED:
+        if index and piece.tokens[index - 1].token_type in OPERAND_ENDS:
+            remedy = f"{piece[:index].text[-40:]}, {piece[index:].text[:40]}"
+            raise piece[index:].error(f"no comma stands before {name}", remedy)
+        if (name, False) not in FORMS:
             raise piece[index:].error(f"{name} is no aggregate of a query", _REFUSED[name])
         end, call = _call(piece, index)
         _refuse_nested(call)

@@ -16,7 +16,7 @@ from tailrace.sources.segments import Types
 FORMAT = 13
 """The version of a warehouse's files: manifest, journal, states and tables. 13 is the format of the first release.
 
-Increase it when any of them changes so that this version of tailrace could not go on with them.
+Increase it with a change after which tailrace can't continue a stream from the files of the version before.
 """
 
 

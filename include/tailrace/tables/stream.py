@@ -134,7 +134,9 @@ _METRICS = {
     "t_max": Column(TIME, "greatest event time of complete ticks; in a join, the smaller one of the two streams"),
     "frontier": Column(TIME, "frontier (the watermark): windows that end by then have closed"),
     "committed": Column(TIME, "arrival time up to which everything was taken in"),
-    "newest_event": Column(TIME, "greatest event time of any tuple"),
+    "newest_event": Column(
+        TIME, "greatest event time of any tuple of all streams and batches so far; the same in all tasks"
+    ),
     "coverage": Column(REAL, "share of the tuples of closed windows that came before the windows closed"),
     "latency_ms": Column(REAL, "mean stream time from a window's end, or a pair's later tuple, to the answer"),
     "load": Column(REAL, "work of the task, if the kind measures it; otherwise the task's share of the batch's tuples"),

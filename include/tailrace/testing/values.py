@@ -73,6 +73,8 @@ def _statistic(function: str, values: list[float], q: float | None) -> float | N
         return statistics.median(values)
     if function == "quantile":
         return _quantile(values, Fraction(q or 0))
+    if function not in ("var", "var_pop", "stddev", "stddev_pop"):
+        raise ValueError(f"{function} is no function that is computed here")
     if function.endswith("_pop"):
         variance = statistics.pvariance(values)
     elif len(values) > 1:

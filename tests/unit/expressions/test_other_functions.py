@@ -52,7 +52,7 @@ def test_what_is_said_instead_is_there():
         ("csat(a as int)", "cast"),
         ("lowr(a)", "lower"),
         ("splt(a)", "split"),
-        ("floatt(a)", "one of the functions that the documentation lists"),
+        ("floatt(a)", "one of the functions that docs/expressions.md lists"),
     ],
 )
 def test_a_refusal_names_what_says_the_same_and_no_other_function(text, remedy):
