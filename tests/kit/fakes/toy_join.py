@@ -56,7 +56,7 @@ class ToyJoin(JoinedPairs):
         compared = (ColumnUse("value", JOIN, (), "value", side=side, dtype=pa.string()) for side in (0, 1))
         where = None if self.condition is None else self.condition.projection.where
         uses = [*compared, *selection_uses(self.selection, "toy_join.select"), *condition_uses(where, "toy_join.where")]
-        return tuple(Input(of_side(uses, side), types) for side, types in enumerate(self.column_types))
+        return tuple(Input(of_side(uses, side), column_types=types) for side, types in enumerate(self.column_types))
 
     @property
     def partition(self) -> ByValue:

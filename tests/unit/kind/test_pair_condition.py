@@ -39,7 +39,7 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
         *selection_uses([Selected("left_note", 0, "note")], "emd_join.select"),
         *condition_uses(text, "spatial_join.where"),
     ]
-    carried = [Input(of_side(uses, side), each) for side, each in enumerate(TYPES)]
+    carried = [Input(of_side(uses, side), column_types=each) for side, each in enumerate(TYPES)]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
     assert carried[1].readers["where_right_time"] == "spatial_join.where: 1:45"
