@@ -47,7 +47,7 @@ def test_each_fact_is_a_short_line_of_its_own(log):
         "frontier 1970-01-01T00:00:00.000Z",
         "K 200 ms",
         "coverage 50.00%",
-        "0 answers",
+        "0 streamed answers",
         "1,000 accepted, 3 late",
         "5 filtered",
     ]
