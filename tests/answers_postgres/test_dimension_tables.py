@@ -18,6 +18,7 @@ import shapely
 
 from kit.runs.postgres_desk import PASSWORD
 from kit.runs.table_runs import COUNT, write_stream
+from kit.runs.warehouse import read_paid
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
 from tailrace.kind.table_place import DatabaseTable
@@ -333,4 +334,4 @@ def test_a_lookup_reads_a_table_of_the_server_and_is_rebuilt_without_it(tmp_path
     lookups.correct_here(wider, tmp_path / "wh")
     again = Tables(Layout.for_query(tmp_path / "wh", query.name))
     assert lookups.versions_of(again) == seen
-    assert lookups.answers(wider, tmp_path / "wh") == lookups.expected(again, 3000)
+    assert read_paid(wider, tmp_path / "wh") == lookups.expected(again, 3000)

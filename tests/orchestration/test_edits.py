@@ -13,6 +13,7 @@ from tailrace.cli import driver_commands as commands
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.orchestration import driver_lifecycle, edits, settings
 from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_notes import next_settings
 from tailrace.orchestration.submit import Options, deployed_query, driver_command
 from tailrace.query.loading import load
 from tailrace.spark import app as stream_app
@@ -173,13 +174,13 @@ def test_deployed_settings_that_no_tick_has_yet_are_said(tmp_path):
     def run(k: str) -> str | None:
         file.write_text(OF_CSV.format(k=k))
         package.load(file).run(tmp_path / "out", engine="local", keep_open=True)
-        return edits.next_settings(layout)
+        return next_settings(layout)
 
     assert run("1 min") is None, "nothing was deployed"
     DeployedQuery(file, OF_CSV.format(k="60 s"), {}).write(layout)
-    assert edits.next_settings(layout) is None
+    assert next_settings(layout) is None
     DeployedQuery(file, OF_CSV.format(k="3 h"), {}).write(layout)
-    assert "hold from the next one on" in edits.next_settings(layout)
+    assert "hold from the next one on" in next_settings(layout)
     (tmp_path / "in" / "3.csv").write_text(f"id,at,came\n3,{DAY}10:01Z,{DAY}10:02Z\n")
     assert "hold from the next one on" in run("3 h"), "its tick is open"
     (tmp_path / "in" / "4.csv").write_text(f"id,at,came\n4,{DAY}12:01Z,{DAY}12:02Z\n")

@@ -14,10 +14,12 @@ from tailrace.engine.other_contents import OTHER
 from tailrace.ground import html
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.words import counted
+from tailrace.query.joins import SpatialJoinQuery
 from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import EndOfRun, end_of_run, held_back
 from tailrace.stream.run_summary import RunSummary
+from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Ints
 
 
@@ -86,8 +88,14 @@ class Run(WarehouseQuery):
         return end_of_run(OpenedTables(self.layout), (self.summary.first_batch or 0) - 1)
 
     def _first_end(self, time: Ints) -> Ints:
-        """Return the end of the earliest window over each late tuple, by its time in ms; the time of one of pairs."""
-        return self.declared.window.windows.first_end(time) if isinstance(self.declared, WindowedQuery) else time
+        """Return the end of the earliest window over each late tuple, by its time in ms; else its time."""
+        declared = self.declared
+        if isinstance(declared, WindowedQuery):
+            return declared.window.windows.first_end(time)
+        if not isinstance(declared, SpatialJoinQuery) or declared.window is None:
+            return time
+        windows = Sliding(declared.window.size_ms, declared.window.slide_ms)
+        return windows.first_end(windows.pane(time))
 
     def _looked_at_again(self, is_corrected_next: bool) -> list[str]:
         """Look again at the records that the run has read; a source that has changed since is no failure of the run."""

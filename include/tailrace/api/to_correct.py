@@ -59,6 +59,6 @@ class ToCorrect:
         except (Refused, OSError):  # without the declaration, or the source, nobody knows
             return
         if repeated is None:
-            yield "too many records may repeat an id to be read: whether answers count repeats was not looked at"
+            yield "too many answers or records would have to be read: whether answers count repeats was not looked at"
         elif repeated:
             yield f"{counted(repeated, 'answer')} with repeats of ids to correct: {correction}"

@@ -21,11 +21,12 @@ from tailrace.storage.log import Log
 from tailrace.storage.manifest import changes
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import committed_until
+from tailrace.storage.tables import within
 from tailrace.tables.every import in_ms
 
 
 def count_repeated(query: Query, layout: Layout) -> int | None:
-    """Return the number of answers; None where too many records may repeat an id to be read.
+    """Return the number of answers; None where too many answers, or records, would have to be read.
 
     0 where the stream itself drops repeats: as far as it remembers ids, its answers count none. 0 also for a query that
     has changed since its stream began.
@@ -40,14 +41,16 @@ def count_repeated(query: Query, layout: Layout) -> int | None:
     query = query.fixed_by(manifest.structure)
     pipeline = CompiledQuery.declare(query).bind(manifest.types).pipeline(layout.histories(query.streams))
     logs, model = [Log.read(reader, tables, until) for reader in pipeline.readers], pipeline.kind.answers
-    pieces = [piece for log in logs for piece in log.with_repeats().pieces()]
-    if not pieces or any(reader.takes_newest for reader in pipeline.readers):
+    if not any(log.with_repeats().pieces() for log in logs) or any(reader.takes_newest for reader in pipeline.readers):
         return 0
-    if sum(piece.rows for piece in pieces) > AT_ONCE // pipeline.kind.row_weight:
-        return None
     gaps = uncovered(corrected_intervals(tables), LATEST_MS)
+    if sum(tables.count("results", within("as_of", *gap)) for gap in gaps) > AT_ONCE:
+        return None
     given = pa.concat_tables([read_given(tables, model, *gap) for gap in gaps])
     history, ranges = HistoryScan(pipeline, lambda: logs, _no_scan, 1), model.affected_from(given).ranges()
+    pieces = [piece for log in logs for piece in log.with_repeats().of_events(ranges).pieces(ranges)]
+    if sum(piece.rows for piece in pieces) > AT_ONCE // pipeline.kind.row_weight:
+        return None
     repeats = [history.repeats(side, ranges) for side in range(len(logs))]
     no_late = in_ms(tables.schema("late").empty_table(), "late")
     hold = select(given, model.missed_or_repeated(no_late, given, repeats).contains(given))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.dataset as ds
-
-from tailrace.disorder.policies import policy_from_json
 from tailrace.ground.errors import Refused
 from tailrace.ground.words import counted
 from tailrace.query.differences import Difference, changed_fields
@@ -14,8 +11,6 @@ from tailrace.query.loading import parse
 from tailrace.query.yaml_file import read
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
-from tailrace.storage.opened_tables import OpenedTables
-from tailrace.storage.progress import read_progress
 
 _SHOWN = 5
 
@@ -45,24 +40,6 @@ def warning(layout: Layout, file: Path) -> str | None:
         name, as_deployed = layout.home.name, "its driver runs what was deployed"
         return f"{name}: the file would be refused ({problem.where}: {problem.fault}); {as_deployed}"
     return in_words(layout, changed) if changed else None
-
-
-def next_settings(layout: Layout) -> str | None:
-    """Return a note on deployed settings of the policy that the newest complete tick did not have; None if it had them.
-
-    None also where a calibration has proposed settings, among which the driver chooses.
-    """
-    deployed, tables = DeployedQuery.read(layout), OpenedTables(layout)
-    if deployed is None or not tables.has("facts") or tables.has("proposals"):
-        return None
-    progress = read_progress(tables)
-    if progress is None or progress.complete_tick is None:
-        return None
-    is_in_force = (ds.field("about") == "settings") & (ds.field("from_tick") <= progress.complete_tick)
-    facts = tables.read("facts", ["version", "value"], is_in_force).sort_by("version").to_pylist()
-    if not facts or policy_from_json(facts[-1]["value"]) == deployed.query().policy:
-        return None
-    return "K held in the newest complete tick; the deployed settings of disorder hold from the next one on"
 
 
 def in_words(layout: Layout, changed: list[Difference]) -> str:

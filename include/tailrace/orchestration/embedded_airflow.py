@@ -185,7 +185,7 @@ class EmbeddedAirflow(EmbeddedProcesses):
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `airflow …` on the same database, like a shell; retry if SQLite was locked."""
-        environment = self._base_environment | self.environment
+        environment = self._base_environment | self.environment | {self.mark: str(self.directory)}
         return run_airflow(words, environment, self.directory, self._echo)
 
     def processes(self) -> list[psutil.Process]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
+import pyarrow.dataset as ds
+
 from tailrace.api.to_correct import ToCorrect
+from tailrace.disorder.policies import policy_from_json
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import edits, settings
 from tailrace.orchestration.settings import Declared
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.progress import read_progress
 
 
 def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
@@ -23,7 +29,7 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
     if declaration is not None and status.driver.state == "absent":
         yield f"a run of the DAG stream_{name} starts its driver, after a check; so does tailrace deploy {name}"
     try:
-        if note := edits.next_settings(layout):
+        if note := next_settings(layout):
             yield note
         yield from to_correct(layout, declaration).lines()
     except Exception as error:  # tables may be unavailable or damaged; the driver's status is shown all the same
@@ -31,6 +37,24 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
     with suppress(Refused):  # the deployed copy is damaged
         if declaration is not None and status.driver.alive and (warning := edits.warning(layout, declaration.file)):
             yield f"WARNING: {warning}"
+
+
+def next_settings(layout: Layout) -> str | None:
+    """Return a note on deployed settings of the policy that the newest complete tick did not have; None if it had them.
+
+    None also where a calibration has proposed settings, among which the driver chooses.
+    """
+    deployed, tables = DeployedQuery.read(layout), OpenedTables(layout)
+    if deployed is None or not tables.has("facts") or tables.has("proposals"):
+        return None
+    progress = read_progress(tables)
+    if progress is None or progress.complete_tick is None:
+        return None
+    is_in_force = (ds.field("about") == "settings") & (ds.field("from_tick") <= progress.complete_tick)
+    facts = tables.read("facts", ["version", "value"], is_in_force).sort_by("version").to_pylist()
+    if not facts or policy_from_json(facts[-1]["value"]) == deployed.query().policy:
+        return None
+    return "K held in the newest complete tick; the deployed settings of disorder hold from the next one on"
 
 
 def to_correct(layout: Layout, declaration: Declared | None) -> ToCorrect:

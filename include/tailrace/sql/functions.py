@@ -66,7 +66,7 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
         if piece.word(index + 1) != "(" or ((name, False) not in FORMS and name not in _REFUSED):
             index += 1
             continue
-        if index and piece.tokens[index - 1].token_type in OPERAND_ENDS:
+        if index and piece.tokens[index - 1].token_type in OPERAND_ENDS and not _is_side(piece, index - 1):
             remedy = f"{piece[:index].text[-40:]}, {piece[index:].text[:40]}"
             raise piece[index:].error(f"no comma stands before {name}", remedy)
         if (name, False) not in FORMS:
@@ -76,6 +76,11 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
         calls.append((index, end, call))
         index = end
     return calls
+
+
+def _is_side(piece: TokenSpan, index: int) -> bool:
+    """Test whether a word says which side `trim` is for, as in `trim(both 'x' from y)`."""
+    return index > 1 and piece.word(index - 2) == "TRIM" and piece.word(index) in ("BOTH", "LEADING", "TRAILING")
 
 
 def is_call(piece: TokenSpan) -> bool:

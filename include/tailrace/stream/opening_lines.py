@@ -15,6 +15,7 @@ from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import times_as_utc
 
 _OF_UTC = ("UTC", "Etc/UTC", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT")
+_DAY = timedelta(days=1)
 _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
 
 
@@ -46,7 +47,7 @@ def window_zone_lines(query: Query) -> Iterator[str]:
         return
     window, (name, stream) = query.window, query.stream
     is_chosen = window.timezone is not None or window.offset is not None or stream.timezone in (None, *_OF_UTC)
-    if is_chosen or window.size < timedelta(days=1):
+    if is_chosen or window.size % _DAY or window.slide % _DAY:
         return
     size, zone = format_duration(window.size_ms), stream.timezone
     windows = "the window states none" if window.slide == window.size else "sliding windows have none"

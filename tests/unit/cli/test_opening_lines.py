@@ -90,6 +90,8 @@ def test_days_of_utc_beside_times_of_another_zone_are_announced_once(tailrace, f
         ("{size: 1 d, offset: -1 h}", "Europe/Berlin", False),
         ("{session: 2 d}", "Europe/Berlin", False),
         ("2 d", "Europe/Berlin", True),
+        ("25 h", "Europe/Berlin", False),
+        ("{size: 1 d, slide: 1 h}", "Europe/Berlin", False),
         ("1 d", "UTC", False),
     ],
 )

@@ -122,7 +122,9 @@ def test_a_status_says_how_many_answers_with_repeats_wait_for_a_correction(folde
     tailrace("run", *OPTIONS, "--bounded")
     assert waiting() == [f"2 answers with repeats of ids to correct: {command}"], "of windows that closed after it"
     with monkeypatch.context() as patch:
-        patch.setattr(repeated_answers, "AT_ONCE", 8)
+        patch.setattr(repeated_answers, "AT_ONCE", 1)
         assert "whether answers count repeats was not looked at" in waiting()[0]
     tailrace("correct", *OPTIONS, "--arrived-from", "2026-03-02T00:00:00Z", "--arrived-to", "2026-03-02T08:02:06Z")
     assert waiting() == []
+    monkeypatch.setattr(repeated_answers, "AT_ONCE", 1)
+    assert waiting() == [], "what is corrected is not read, however much it is"

@@ -59,6 +59,36 @@ def test_the_end_of_the_run_before_is_the_cause_of_what_it_made_late(tmp_path):
     assert "A larger k waits for them" in lines(("10:00", "10:01"), ("05:00", "11:00"), ("05:01", "12:00"))
 
 
+def test_the_end_of_the_run_before_is_the_cause_in_a_window_join_too(tmp_path):
+    def lines(*records: tuple[str, str]) -> str:
+        at, came = ([f"2024-05-01T08:{time}Z" for time in times] for times in zip(*records, strict=True))
+        columns = {"at": at, "came": came, "id": came, "x": [1.0] * len(at), "y": [1.0] * len(at)}
+        rows = {side: tailrace.Stream(columns, "at", arrival_time="came", id="id") for side in ("left", "right")}
+        point = {"x": "x", "y": "y"}
+        join = {
+            "join": "window",
+            "relation": "dwithin",
+            "distance": "1 km",
+            "geometry": {"left": point, "right": point},
+        }
+        fields = {
+            "name": "pairs",
+            "window": {"size": "1 h", "slide": "1 h"},
+            "spatial_join": join,
+            "warehouse": tmp_path,
+        }
+        return "\n".join(
+            tailrace.query("spatial_join", streams=rows, disorder={"policy": "k_slack", "k": "0 s"}, **fields)
+            .run()
+            .lines()
+        )
+
+    lines(("10:00", "10:01"), ("30:00", "30:01"))
+    ended = lines(("21:00", "31:00"), ("22:00", "31:01"))
+    assert "the end of the run before had closed the windows of most" in ended
+    assert "A larger k" not in ended
+
+
 def test_the_end_of_the_run_before_is_no_cause_of_what_was_late_without_it(tmp_path):
     def lines(days: list[int], disorder: dict[str, object]) -> str:
         at = [f"2024-05-{day:02}T00:00:00Z" for day in days]

@@ -622,3 +622,9 @@ def refusal(sql: str) -> ExpressionError | None:
     except ExpressionError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize("side", ["both", "leading", "trailing"])
+def test_a_side_of_trim_before_an_aggregate_lacks_no_comma(side):
+    sections = translate(f"SELECT trim({side} max(a) FROM max(b)) AS short {GROUPED}", FIELDS).fields
+    assert "trim" in str(sections["aggregate"]["short"]["expression"]).lower()
