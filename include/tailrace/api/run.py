@@ -18,6 +18,7 @@ from tailrace.query.joins import SpatialJoinQuery
 from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import EndOfRun, end_of_run, held_back
+from tailrace.stream.opening_lines import lines_about_times
 from tailrace.stream.run_summary import RunSummary
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Ints
@@ -134,8 +135,12 @@ class Run(WarehouseQuery):
         """The command that corrects."""
         return next_command(self, self.engine)("correct")
 
+    def _shown(self) -> list[str]:
+        """Describe the run in lines, how its times are read first."""
+        return [*lines_about_times(self.declared, self.layout), *self.lines()]
+
     def _repr_html_(self) -> str:
-        return html.named_texts({"run of": self.name, "warehouse": str(self.warehouse), "": "\n".join(self.lines())})
+        return html.named_texts({"run of": self.name, "warehouse": str(self.warehouse), "": "\n".join(self._shown())})
 
     def __repr__(self) -> str:
-        return f"Run({self.name}: {'; '.join(self.lines())})"
+        return f"Run({self.name}: {'; '.join(self._shown())})"

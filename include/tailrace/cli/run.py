@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +47,7 @@ def run(
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
-    from tailrace.stream.opening_lines import awaited, opening_lines, window_zone_lines
+    from tailrace.stream.opening_lines import awaited, lines_about_times
     from tailrace.stream.written_answers import noting_written
     from tailrace.terminal.stream_progress import ProgressPrinter
 
@@ -65,13 +63,7 @@ def run(
     if not bounded and deployed is None:
         for line in awaited(query.declared):
             screen.err.print(line, markup=False, soft_wrap=True)
-
-    def opening() -> Iterator[str]:
-        manifest = query.layout.manifest()
-        types = {} if manifest is None else manifest.types
-        return chain(opening_lines(query.declared, types), window_zone_lines(query.declared))
-
-    with ProgressPrinter(opening, is_live=not bounded) as progress:
+    with ProgressPrinter(lambda: lines_about_times(query.declared, query.layout), is_live=not bounded) as progress:
         ended = query.run(
             engine=engine, bounded=bounded, keep_open=keep_open, batch_rows=batch_rows, strict=False, on_batch=progress
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.derived_columns import bound
@@ -13,10 +14,17 @@ from tailrace.query.query import Query
 from tailrace.query.windowed import WindowedQuery
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import times_as_utc
+from tailrace.storage.layout import Layout
 
-_OF_UTC = ("UTC", "Etc/UTC", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT")
 _DAY = timedelta(days=1)
 _AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
+
+
+def lines_about_times(query: Query, layout: Layout) -> Iterator[str]:
+    """Yield the lines about the times of a query's stream and of its windows, given where the stream is."""
+    manifest = layout.manifest()
+    yield from opening_lines(query, {} if manifest is None else manifest.types)
+    yield from window_zone_lines(query)
 
 
 def opening_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
@@ -46,8 +54,8 @@ def window_zone_lines(query: Query) -> Iterator[str]:
     if not isinstance(query, WindowedQuery) or query.has_sessions:
         return
     window, (name, stream) = query.window, query.stream
-    is_chosen = window.timezone is not None or window.offset is not None or stream.timezone in (None, *_OF_UTC)
-    if is_chosen or window.size % _DAY or window.slide % _DAY:
+    is_chosen = window.timezone is not None or window.offset is not None
+    if is_chosen or stream.timezone is None or _shows_utc(stream.timezone) or window.size % _DAY or window.slide % _DAY:
         return
     size, zone = format_duration(window.size_ms), stream.timezone
     windows = "the window states none" if window.slide == window.size else "sliding windows have none"
@@ -68,3 +76,9 @@ def awaited(query: Query) -> Iterator[str]:
     yield f"live: reads what is there, then waits{what}; Ctrl-C stops"
     for file in dict.fromkeys(files):
         yield f"{file} is one file: nothing more comes; --bounded ends at its end, and a directory takes new files"
+
+
+def _shows_utc(timezone: str) -> bool:
+    """Return whether the clocks of a time zone show UTC, in summer too, as those of Africa/Abidjan do."""
+    zone = ZoneInfo(timezone)
+    return not any(datetime(2024, month, 1, tzinfo=zone).utcoffset() for month in (1, 7))

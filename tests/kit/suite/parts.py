@@ -46,8 +46,8 @@ _STARTS = {
 }
 """What starts a process in Python: its owner, its name there, and the place of the command among its arguments."""
 
-_OF_IMPORTS = ("file",)
-"""Programs that an import starts, in whichever test comes first: croniter asks `platform.architecture`."""
+_OF_IMPORTS = ("file", "fc-list")
+"""Programs that an import starts, in whichever test comes first: croniter asks for the architecture, matplotlib for fonts."""
 
 
 class Parts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tailrace as package
 from tailrace.api.query import Query
 from tailrace.ground.errors import refuse
 from tailrace.query.loading import load
@@ -80,6 +81,13 @@ def test_days_of_utc_beside_times_of_another_zone_are_announced_once(tailrace, f
     assert shown.index(said) < shown.index("batch")
 
 
+def test_a_run_in_python_says_how_its_times_are_read(file):
+    file.write_text(OF_BERLIN)
+    run = package.load(file, warehouse=str(file.parent / "wh")).run()
+    assert "windows of 1 d begin at midnight of UTC" in repr(run)
+    assert "windows of 1 d begin at midnight of UTC" in run._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("window", "zone", "is_announced"),
     [
@@ -93,6 +101,8 @@ def test_days_of_utc_beside_times_of_another_zone_are_announced_once(tailrace, f
         ("25 h", "Europe/Berlin", False),
         ("{size: 1 d, slide: 1 h}", "Europe/Berlin", False),
         ("1 d", "UTC", False),
+        ("1 d", "Africa/Abidjan", False),
+        ("1 d", "Europe/London", True),
     ],
 )
 def test_only_days_whose_zone_nobody_chose_are_announced(file, window, zone, is_announced):
