@@ -47,7 +47,7 @@ _STARTS = {
 """What starts a process in Python: its owner, its name there, and the place of the command among its arguments."""
 
 _OF_IMPORTS = ("file", "fc-list")
-"""Programs that an import starts, in whichever test comes first: croniter asks for the architecture, matplotlib for fonts."""
+"""Programs that imports start, in whichever test comes first: croniter asks for the architecture, matplotlib fonts."""
 
 
 class Parts:
@@ -108,7 +108,7 @@ class Parts:
         def noting(*arguments: Any, **named: Any) -> Any:
             if self._running is not None and not needs_of(self._running):
                 command = [*arguments, *named.values()][place : place + 1]
-                if not (command and isinstance(command[0], list) and command[0][:1] == [*_OF_IMPORTS]):
+                if not (command and isinstance(command[0], list) and command[0] and command[0][0] in _OF_IMPORTS):
                     self._started.append(f"a process ({what} {str(command)[:200]})")
             return start(*arguments, **named)
 
