@@ -87,7 +87,7 @@ def correct(
         committed = _committed(tables)
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
-        tables.create(wanted, CORRECTION_TABLES)
+        tables.create({name: wanted[name] for name in CORRECTION_TABLES})
         corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
         history_scan = HistoryScan(
             pipeline,

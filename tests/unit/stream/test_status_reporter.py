@@ -148,7 +148,7 @@ def test_the_start_of_spark_is_reported_at_once_with_the_number_of_batches(layou
 
 def test_a_stream_that_starts_again_shows_how_far_it_was_before_its_next_batch(layout: Layout, clock: Clock) -> None:
     tables = Tables(layout)
-    tables.create(schemas(KIND), ["metrics"])
+    tables.create({"metrics": schemas(KIND)["metrics"]})
     for batch in range(3):  # the last one was not committed
         at = {"batch": batch, "committed": 9_100 + batch, "frontier": 8_700 + batch, "t_max": 9_000 + batch}
         row = at | {"k_ms": 300 + batch, "coverage": 0.75 + batch / 100}
@@ -166,7 +166,7 @@ def test_a_stream_that_starts_again_shows_how_far_it_was_before_its_next_batch(l
 def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout: Layout, clock: Clock) -> None:
     """The last batch in the table was not committed by Spark, so it runs again."""
     tables = Tables(layout)
-    tables.create(schemas(KIND), ["metrics"])
+    tables.create({"metrics": schemas(KIND)["metrics"]})
     for batch in range(3):
         tables.append("metrics", metrics_tables({"batch": batch}, {"batch": batch})["metrics"], "app", batch)
     reporter = StatusReporter(layout)
