@@ -74,9 +74,10 @@ def run(
 
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: options.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
+    sources: OpenSources | None = None
     if manifest is None:
         tables, compiled = open_tables(query, layout, manifest, options.live), CompiledQuery.declare(query)
-        sources: OpenSources | None = open_sources(compiled, manifest)
+        sources = open_sources(compiled, manifest)
         if not sources.have_types and not options.live:  # a stream without a record yet has unknown types
             return 0
         if sources.have_types:  # refuse what does not fit before anything is written
