@@ -66,7 +66,7 @@ class Answers:
         self.layout = Layout.for_query(home, self.query.name)
         self.schemas = schemas(self.kind)
         self.tables = Tables(self.layout)
-        self.tables.create(self.schemas, ["results", "late", "corrections"])
+        self.tables.create({name: self.schemas[name] for name in ("results", "late", "corrections")})
         self.draw = np.random.default_rng(1)
 
     def add(self, name: str, number: np.ndarray, delay_ms: int, **columns: object) -> None:

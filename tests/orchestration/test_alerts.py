@@ -84,7 +84,7 @@ def told(webhook):
 def measure(layout, off, *others):
     """Put a bucket of 100 answers into the table `quality`, of which some are off; `others`: of further columns."""
     tables = Tables(layout)
-    tables.create(SCHEMA, ["quality"])
+    tables.create({"quality": SCHEMA["quality"]})
     start = tables.read("quality").num_rows * 1000
     row = {"bucket_start": start, "answers": 100, "missing": 0, "error": 0.05, "risk": 0.1}
     each = {None: off} if not others else {f"c{number}": many for number, many in enumerate((off, *others))}

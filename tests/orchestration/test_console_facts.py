@@ -340,7 +340,7 @@ def test_a_damaged_table_costs_the_facts_that_need_it_and_is_named(layout):
 
 def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole(layout):
     tables = LateTables(layout)
-    tables.tables.create(SCHEMA, ["facts"])
+    tables.tables.create({"facts": SCHEMA["facts"]})
     tables._add("facts", [{"version": 1}])
     kept = FactsCache(PATIENCE_S, 0.0)
     facts = kept.get(layout, PATIENCE_S)

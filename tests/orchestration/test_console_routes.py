@@ -589,7 +589,7 @@ def test_damage_that_a_part_meets_is_in_the_next_head(client, layout, monkeypatc
     write_status(layout, wall_ms())
     assert get(client, f"{QUERY}/summary")["damaged"] == []
     tables.run(0, 5)
-    tables.tables.create(SCHEMA, ["quarantine"])
+    tables.tables.create({"quarantine": SCHEMA["quarantine"]})
     tables._add("quarantine", [{"reason": "it is no JSON"}])
     (file,) = layout.table("quarantine").glob("*.parquet")
     file.write_bytes(b"")

@@ -49,7 +49,7 @@ def reject(layout, reasons, batch=0):
         "record": ["a secret"] * len(reasons),
     }
     tables = Tables(layout)
-    tables.create({"quarantine": SCHEMA}, ["quarantine"])
+    tables.create({"quarantine": SCHEMA})
     tables.append("quarantine", pa.table(rows, SCHEMA), "app", batch)
 
 
@@ -179,7 +179,7 @@ def test_warnings_come_before_other_lines(watch):
 def judge(layout, bucket, off, risk=0.1):
     """Write what a correction has measured."""
     tables = Tables(layout)
-    tables.create(QUALITY_SCHEMA, ("quality",))
+    tables.create({"quality": QUALITY_SCHEMA["quality"]})
     row = dict.fromkeys(QUALITY_SCHEMA["quality"].names) | {
         "bucket_start": bucket,
         "answers": 9,

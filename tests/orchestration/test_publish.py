@@ -31,7 +31,7 @@ from tailrace.storage.tables import Tables
 def answer(layout):
     """Appends rows to a table of answers, one for each as_of in ms."""
     tables = Tables(layout)
-    tables.create(SCHEMA, ("results", "corrections", "quality"))
+    tables.create({name: SCHEMA[name] for name in ("results", "corrections", "quality")})
 
     def append(*as_of, table="results"):
         rows = [dict.fromkeys(SCHEMA[table].names) | {"as_of": at} for at in as_of]

@@ -43,8 +43,11 @@ def storing(rows: Mapping[str, pa.Table], layout: Layout) -> Iterator[None]:
     """
     journal = Journal(layout.journal)
     planned = journal.count if rows else 0
-    new = [file for name, table in rows.items() if (file := _store(table, _folder(layout, name))) is not None]
+    new = list[Path]()
     try:
+        for name, table in rows.items():
+            if (file := _store(table, _folder(layout, name))) is not None:
+                new.append(file)
         yield
     except Refused as refused:
         if not isinstance(refused, Busy) and journal.count == planned:  # another process might read them
@@ -62,13 +65,17 @@ def _folder(layout: Layout, stream: str) -> Path:
 
 def _store(rows: pa.Table, folder: Path) -> Path | None:
     """Write rows to a new file of a folder, and return it; None where a file has them already."""
-    folder.mkdir(parents=True, exist_ok=True)
     digest, stored = _digest(rows), sorted(file.name for file in folder.glob("*.parquet"))
     if any(digest in file for file in stored):
         return None
     content = pa.BufferOutputStream()
-    pq.write_table(rows, content, store_schema=False)
+    try:
+        pq.write_table(rows, content, store_schema=False)
+    except pa.ArrowInvalid as error:  # Parquet has no seconds: it stores milliseconds
+        remedy = "times that fit into milliseconds; null where a time is unknown"
+        raise refuse(f"rows of {folder.name}", f"Parquet can't hold them: {error}", remedy) from None
     number = 1 + int(stored[-1].partition("-")[0]) if stored else 0
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{number:06d}-{digest}.parquet"
     write_atomically(file, content.getvalue().to_pybytes())
     return file

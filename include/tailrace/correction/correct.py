@@ -87,7 +87,7 @@ def correct(
         committed = _committed(tables)
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
-        tables.create(wanted, CORRECTION_TABLES)
+        tables.create({name: wanted[name] for name in CORRECTION_TABLES})
         corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
         history_scan = HistoryScan(
             pipeline,
@@ -97,24 +97,22 @@ def correct(
         )
         affected, repeats = _affected(history_scan, late, answers, correction_range, as_of, committed.frontier)
         affected = with_whole_sessions(history_scan, affected)
-        revised = revise(history_scan, answers, affected, as_of, str(correction_range))
+        interval = str(correction_range)
+        revised = revise(history_scan, answers, affected, as_of, interval)
         recorded = tables.read("correction_runs", ["interval"])["interval"].to_pylist()
-        rows, (changed, recounted) = (
-            revised.rows,
-            revised.changed(str(correction_range), str(correction_range) in recorded),
-        )
+        rows, (changed, recounted) = revised.rows, revised.changed(interval, interval in recorded)
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"], "corrections")
         require_held()
-        tables.replace("corrections", table, "interval", str(correction_range), corrections)
+        tables.replace("corrections", table, "interval", interval, corrections)
         behind.enter_context(noting(lambda _: _WRITTEN))
         frontier = committed.frontier if as_of == committed.until else frontier_at(tables, as_of)
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         lookups = _lookups(pipeline, tables, as_of)
         report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         report = replace(report, changed=changed)
-        ledger = asdict(report) | {"started_at": started}
-        del ledger["other_contents"], ledger["covers"], ledger["recounted"]
+        ledger = asdict(report) | {"interval": interval, "started_at": started}
+        del ledger["other_contents"], ledger["recounted"]
         tables.add("correction_runs", CORRECTION_RUNS.table([ledger]))
         tables.compact(CORRECTION_TABLES)
         contents = None
@@ -159,7 +157,7 @@ def _report(
     counts = (pc.sum(late["tuples"], min_count=0).as_py(), answers, revised.taken_back)
     failed = history_scan.failed_pairs
     return CorrectionReport(
-        str(correction_range),
+        correction_range,
         as_of,
         *counts,
         *correction_range.covered(as_of),
@@ -168,7 +166,6 @@ def _report(
         where_failed=failed.number,
         where_failure=failed.reason,
         lookups=lookups,
-        covers=correction_range,
     )
 
 

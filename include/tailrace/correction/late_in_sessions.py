@@ -21,7 +21,6 @@ from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any
-from tailrace.tables.every import in_ms
 from tailrace.windows.sessions import Sessions, touching
 
 _MOST_RANGES = 16  # in one condition on a table
@@ -37,7 +36,7 @@ def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval])
     Table
         The named columns of the table `late`, in which `arrived` is when the session was answered.
     """
-    none = in_ms(tables.schema("late").empty_table().select(names), "late")
+    none = tables.empty("late", names)
     manifest = tables.layout.read_manifest()
     gap = None if manifest is None else manifest.structure.get("window.session")
     gaps = [interval for interval in gaps if interval[0] > BEFORE_ALL]  # nothing came before the first one

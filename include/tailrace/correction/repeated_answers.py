@@ -22,7 +22,6 @@ from tailrace.storage.manifest import changes
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import within
-from tailrace.tables.every import in_ms
 
 
 def count_repeated(query: Query, layout: Layout) -> int | None:
@@ -52,7 +51,7 @@ def count_repeated(query: Query, layout: Layout) -> int | None:
     if sum(piece.rows for piece in pieces) > AT_ONCE // pipeline.kind.row_weight:
         return None
     repeats = [history.repeats(side, ranges) for side in range(len(logs))]
-    no_late = in_ms(tables.schema("late").empty_table(), "late")
+    no_late = tables.empty("late")
     hold = select(given, model.missed_or_repeated(no_late, given, repeats).contains(given))
     if hold.num_rows and tables.has("corrections"):
         corrected = tables.read("corrections", model.identity.columns)

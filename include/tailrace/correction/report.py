@@ -27,10 +27,10 @@ class CorrectionReport:
     what a correction with an earlier one may still give. Of `recounted` ones among them only the number of tuples
     changed, as of a ranking that a late tuple is not in. `other_contents` are the records of each stream in a range of
     event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
-    not have them, nor `recounted`. `covers` is what `interval` names.
+    not have them, nor `recounted`.
     """
 
-    interval: str
+    interval: CorrectionRange
     as_of: int
     late: int
     answers: int
@@ -45,17 +45,16 @@ class CorrectionReport:
     changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
     other_contents: Sequence[RepeatedIds | None] | None = None
     recounted: int = field(default=0, compare=False)
-    covers: CorrectionRange = field(default=CorrectionRange(), compare=False)
 
     def lines(self) -> list[str]:
         """Describe the correction in lines: how many answers it has changed, and warnings."""
-        return [f"corrected {self.covers.words}: {self._counts}", *self._remarks()]
+        return [f"corrected {self.interval.words}: {self._counts}", *self._remarks()]
 
     @property
     def _counts(self) -> str:
         given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
         alone = f" ({self.recounted:,} only in the number of tuples)" if self.recounted else ""
-        if not self.covers.arrival:  # corrected before or now
+        if not self.interval.arrival:  # corrected before or now
             late += " since the stream began"
         counts = f"{self.changed or 0:,} of {given} changed{alone}, {self.retracted:,} taken back, {late}"
         if self.repeats:
@@ -71,7 +70,7 @@ class CorrectionReport:
             yield f"warning: {FailedPairs(self.where_failed, self.where_failure).warning}"
 
     def _repr_html_(self) -> str:
-        return html.named_texts({"corrected": self.covers.words, "": "\n".join([self._counts, *self._remarks()])})
+        return html.named_texts({"corrected": self.interval.words, "": "\n".join([self._counts, *self._remarks()])})
 
     def __repr__(self) -> str:
         return f"CorrectionReport({'; '.join(self.lines())})"

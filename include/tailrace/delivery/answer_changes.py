@@ -68,7 +68,7 @@ class AnswerChanges:
         None where all answers may have changed, as the tables are others than before, or their logs do not reach back.
         """
         model, affected = self.public.model, dict[str, pa.Table]()
-        nothing = in_ms(self.tables.schema("results").empty_table(), "results").select(model.identity.columns)
+        nothing = self.tables.empty("results", model.identity.columns)
         for name in self._names:
             files = self.files_of(name)
             if files is None:
@@ -129,12 +129,9 @@ class AnswerChanges:
 
     def _affected_by(self, name: str, file: Location) -> pa.Table:
         model = self.public.model
-        if name == "late":
-            columns = ["key", model.late_time, "frontier"]
-            return AnswerTables(self.tables, model).missed_by(
-                in_ms(pq.read_table(open_location(file), columns=columns), name)
-            )
-        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]), name)
+        columns = ["key", model.late_time, "frontier"] if name == "late" else [*model.identity.columns]
+        rows = in_ms(pq.read_table(open_location(file), columns=columns), name)
+        return AnswerTables(self.tables, model).missed_by(rows) if name == "late" else rows
 
 
 def _number(content: bytes) -> int:

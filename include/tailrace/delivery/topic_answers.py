@@ -226,7 +226,7 @@ class _TopicDelivery:
 
     def _rows(self, tables: OpenedTables, files: list[Location]) -> pa.Table:
         names = list(dict.fromkeys([*self.public.model.identity.columns, *self.public.model.row_identity, "as_of"]))
-        nothing = in_ms(tables.schema("results").empty_table(), "results").select(names)
+        nothing = tables.empty("results", names)
         rows = [
             in_ms(pq.read_table(open_location(file), columns=names), "results").cast(nothing.schema) for file in files
         ]

@@ -21,7 +21,7 @@ def with_derived(rows: pa.RecordBatch, values: Values) -> pa.RecordBatch:
     for name, column in values.items():
         flat = pa.array(np.ascontiguousarray(column).reshape(-1))
         array = flat if column.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, column.shape[1])
-        rows = rows.append_column(_DERIVED + name, array)
+        rows = rows.append_column(derived_name(name), array)
     return rows
 
 
@@ -33,9 +33,9 @@ def columns_of(rows: pa.RecordBatch) -> HistogramColumns:
     return HistogramColumns(np.asarray(rows.column("event_time")), values)
 
 
-def derived_column(rows: pa.RecordBatch, name: str) -> np.ndarray:
-    """Return a column that was derived from the histograms, of shape (m,) or (m, k)."""
-    return _matrix(rows.column(_DERIVED + name))
+def derived_name(name: str) -> str:
+    """Return the name among the rows' columns of one that the search derives."""
+    return _DERIVED + name
 
 
 def merged(parts: Sequence[HistogramColumns]) -> tuple[HistogramColumns, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from statistics import median
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
-from tailrace.panels.series import POINTS, How, downsample
+from tailrace.panels.series import POINTS, downsample, thinning_of
 from tailrace.storage.status import CUT_SHORT, OVER, SILENT_MS, Status, wall_ms
 from tailrace.storage.tables import Tables, within
 from tailrace.tables.stream import ACTIVITY
@@ -22,16 +22,6 @@ MOST_EVENTS = 200
 DAY_MS = 86_400_000
 _RECENT_POINTS = 60
 _APART_MS = 150_000  # between two observations of a living driver there is a minute
-_SERIES: dict[str, How] = {
-    "rows_s": "mean",
-    "rows_left": "max",
-    "behind_ms": "max",
-    "speed": "mean",
-    "batch_ms": "max",
-    "cores": "mean",
-    "memory": "max",
-}
-_TYPES = {name: pa.float64() if name in ("rows_s", "speed", "cores") else pa.int64() for name in ("at", *_SERIES)}
 
 
 class RecentActivity(Shown):
@@ -50,9 +40,9 @@ class RecentActivity(Shown):
     """
 
     at: list[int]
-    rows_s: list[float | None]
-    rows_left: list[int | None]
-    behind_ms: list[int | None]
+    rows_s: Annotated[list[float | None], "mean"]
+    rows_left: Annotated[list[int | None], "max"]
+    behind_ms: Annotated[list[int | None], "max"]
 
 
 class ActivitySeries(RecentActivity):
@@ -70,11 +60,14 @@ class ActivitySeries(RecentActivity):
         Their resident memory, bytes.
     """
 
-    speed: list[float | None]
-    batch_ms: list[int | None]
-    cores: list[float | None]
-    memory: list[int | None]
+    speed: Annotated[list[float | None], "mean"]
+    batch_ms: Annotated[list[int | None], "max"]
+    cores: Annotated[list[float | None], "mean"]
+    memory: Annotated[list[int | None], "max"]
 
+
+_SERIES = thinning_of(ActivitySeries)
+_TYPES = {name: pa.float64() if how == "mean" else pa.int64() for name, how in ({"at": "max"} | _SERIES).items()}
 
 What = Literal["began", "ended", "interrupted", "failed", "died", "problem"]
 _DEATHS = ("died", "failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -15,24 +16,13 @@ from tailrace.panels.delays import DelayQuantiles, read_delays
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
-from tailrace.panels.series import How, downsample, within_limits
+from tailrace.panels.series import SeriesChart, charts_of, downsample, thinning_of, within_limits
 from tailrace.panels.settings_changes import QUIET, Change, read_changes, within_range
 from tailrace.panels.wall_clock import WallClock, read_wall_clock
 from tailrace.storage.tables import Tables
 from tailrace.tables.stream import METRICS
 
 MOST_CHANGES = 200
-
-_SERIES: dict[str, How] = {
-    "frontier": "max",  # both never decrease
-    "t_max": "max",
-    "k_ms": "max",
-    "least_k_ms": "min",
-    "coverage": "min",
-    "rows": "sum",
-    "late": "sum",
-    "latency_ms": "max",
-}
 
 
 class FrontierSeries(Shown):
@@ -53,14 +43,25 @@ class FrontierSeries(Shown):
     """
 
     at: list[int]
-    frontier: list[int | None]
-    t_max: list[int | None]
-    k_ms: list[int | None]
-    least_k_ms: list[int | None]
-    coverage: list[float | None]
-    rows: list[int | None]
-    late: list[int | None]
-    latency_ms: list[float | None]
+    frontier: Annotated[list[int | None], "max"]  # it and t_max never decrease
+    t_max: Annotated[list[int | None], "max"]
+    k_ms: Annotated[list[int | None], "max"]
+    least_k_ms: Annotated[list[int | None], "min"]
+    coverage: Annotated[
+        list[float | None],
+        "min",
+        SeriesChart(title="Coverage", unit="share", summary="Share of the tuples that windows held when they closed"),
+    ]
+    late: Annotated[list[int | None], "sum", SeriesChart(title="Late rows", unit="count", style="bars", tone="warn")]
+    rows: Annotated[list[int | None], "sum", SeriesChart(title="Rows", unit="count", style="bars", tone="soft")]
+    latency_ms: Annotated[
+        list[float | None],
+        "max",
+        SeriesChart(title="Latency of answers", unit="duration", none="No answers in this range."),
+    ]
+
+
+_SERIES = thinning_of(FrontierSeries)
 
 
 class FrontierAnswer(ArrivalAnswer):
@@ -72,11 +73,14 @@ class FrontierAnswer(ArrivalAnswer):
         The slack K after the newest batch of the range.
     k_changes : int or None
         The number of batches of the range after which K was another than after the batch before.
+    charts : dict
+        The series that have a chart of their own, by name.
     """
 
     k_ms: int | None = None
     k_changes: int | None = None
     series: FrontierSeries
+    charts: dict[str, SeriesChart] = charts_of(FrontierSeries)
     wall: WallClock
     changes: list[Change]
     delays: DelayQuantiles | None = None

@@ -24,7 +24,6 @@ from tailrace.panels.answer_versions import row_key
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.tables import within
-from tailrace.tables.every import in_ms
 
 HORIZON = "horizon"
 
@@ -195,10 +194,7 @@ def _order(model: AnswerModel) -> list[tuple[str, str]]:
 
 def _nothing(view: QueryView, name: str) -> pa.Table:
     model = view.kind.answers
-    schema = view.tables.schema(name)
-    return _with_horizon(
-        model, in_ms(pa.schema([schema.field(each) for each in model.identity.columns]).empty_table(), "results")
-    )
+    return _with_horizon(model, view.tables.empty(name, model.identity.columns))
 
 
 def _with_horizon(model: AnswerModel, rows: pa.Table) -> pa.Table:

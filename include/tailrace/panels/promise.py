@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,7 @@ from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_answers import Right, read_right
-from tailrace.panels.series import POINTS, How, downsample
+from tailrace.panels.series import POINTS, downsample, thinning_of
 from tailrace.panels.settings_changes import SAME_SETTINGS, read_changes
 from tailrace.query.loading import load
 from tailrace.storage.tables import Tables, within
@@ -29,17 +29,6 @@ NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, 
 NOT_MEASURED = "nothing is measured yet: a correction measures the errors of the streamed answers"
 
 _COMMITTED = "metrics", "committed"
-_SERIES: dict[str, How] = {
-    "start": "min",
-    "end": "max",
-    "share": "max",
-    "mean_error": "max",
-    "worst_error": "max",
-    "answers": "sum",
-    "corrected": "sum",
-    "missing": "sum",
-    "mean_k_ms": "mean",
-}
 
 
 class Promised(Shown):
@@ -67,15 +56,18 @@ class QualitySeries(Shown):
         The numbers of streamed answers, of corrected ones among them, and of answers that only a correction gave.
     """
 
-    start: list[int]
-    end: list[int]
-    share: list[float | None]
-    mean_error: list[float | None]
-    worst_error: list[float | None]
-    answers: list[int]
-    corrected: list[int]
-    missing: list[int]
-    mean_k_ms: list[float | None]
+    start: Annotated[list[int], "min"]
+    end: Annotated[list[int], "max"]
+    share: Annotated[list[float | None], "max"]
+    mean_error: Annotated[list[float | None], "max"]
+    worst_error: Annotated[list[float | None], "max"]
+    answers: Annotated[list[int], "sum"]
+    corrected: Annotated[list[int], "sum"]
+    missing: Annotated[list[int], "sum"]
+    mean_k_ms: Annotated[list[float | None], "mean"]
+
+
+_SERIES = thinning_of(QualitySeries)
 
 
 class AnswerQuality(Shown):

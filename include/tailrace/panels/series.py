@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+from tailrace.panels.panel import Shown
 
 POINTS = 600
 """The largest number of points of a series, about as many as a chart has pixels."""
 
 How = Literal["sum", "min", "max", "mean", "first", "last"]
 """The value of a point from its bucket: the smallest or the greatest where that is the worst."""
+
+
+@dataclass(frozen=True)
+class SeriesChart:
+    """The chart of one series on a page: its title, its values' unit, and how `chart.js` draws it."""
+
+    title: str
+    unit: Literal["share", "count", "duration"]
+    style: Literal["line", "bars"] = "line"
+    tone: Literal["ink", "soft", "warn"] = "ink"
+    summary: str | None = None
+    none: str | None = None
+
+
+def thinning_of(series: type[Shown]) -> dict[str, How]:
+    """Return how the points of each series of a model are thinned: the first annotation of its field."""
+    return {name: field.metadata[0] for name, field in series.model_fields.items() if field.metadata}
+
+
+def charts_of(series: type[Shown]) -> dict[str, SeriesChart]:
+    """Return the series of a model that have a chart of their own: the second annotation of their field."""
+    return {name: chart for name, field in series.model_fields.items() for chart in field.metadata[1:]}
 
 
 def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:

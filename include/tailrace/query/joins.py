@@ -16,8 +16,9 @@ from tailrace.ground.fields import field_error
 from tailrace.kind.column_use import IDENTITY, JOIN, TRANSFORMATION, ColumnUse
 from tailrace.kind.inputs import TableInput
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
-from tailrace.query.sections import JoinWindow, StreamSection, Window
+from tailrace.query.sections import StreamSection
 from tailrace.query.structure import TABLE_PLACE
+from tailrace.query.window_section import JoinWindow, Window
 from tailrace.spatial_join.section import SpatialJoinSection
 
 

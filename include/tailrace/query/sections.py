@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from tailrace.expressions.projection import NamedError, Projection
-from tailrace.ground.duration import format_duration, ms, parse_duration
+from tailrace.ground.duration import ms, parse_duration
 from tailrace.ground.facts import lookup_subject
 from tailrace.ground.fields import (
     EPOCH,
     Column,
     Name,
     NonNegativeDuration,
-    PositiveDuration,
     Section,
     Time,
     TimeZone,
@@ -126,10 +125,6 @@ def check_corrections(
         if given := sorted(looked_up.intersection([column, *behind])):
             fault = f"{given[0]} is looked up, and a newer version of the table may change the tuple's {field}"
             raise field_error(fault, "a column of the source; or corrections: seen", field)
-
-
-_MOST_WINDOWS = 20_000
-"""The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
 
 
 Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource | AnswersSource, Field(discriminator="format")]
@@ -311,65 +306,3 @@ class StreamSection(Section):
     def is_stamped(self) -> bool:
         """Whether its tuples bring no arrival time, and get the time of their planning."""
         return self.arrival_time is None and "arrival_time" not in self.source.own_columns
-
-
-class JoinWindow(Section):
-    """The sliding window of a join: the event times of a pair are at most `size` apart."""
-
-    size: PositiveDuration = Field(
-        description="largest difference between the event times of a pair, more than 0 ms: 5 s"
-    )
-    slide: PositiveDuration | None = Field(
-        default=None, description="step of the window; the default tick is at most this long: 1 s"
-    )
-
-    @model_validator(mode="after")
-    def _validate_slide(self) -> Self:
-        if self.slide is not None and self.slide > self.size:
-            raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
-        return self
-
-    @property
-    def size_ms(self) -> int:
-        return ms(self.size)
-
-
-_AS_SIZE = timedelta(0)
-"""The default of `slide`, which no file can state: windows lie side by side."""
-
-
-def as_size() -> timedelta:
-    """Return the default of `slide`."""
-    return _AS_SIZE
-
-
-class Window(Section):
-    """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
-
-    size: PositiveDuration = Field(description="length of a window, more than 0 ms and not less than slide: 500 ms")
-    slide: PositiveDuration = Field(
-        default_factory=as_size,  # a factory: the JSON Schema shows no default
-        description="time from the start of one window to the next, at most size (the default): 100 ms",
-    )
-
-    @model_validator(mode="after")
-    def _validate_slide(self) -> Self:
-        if self.slide is _AS_SIZE:
-            object.__setattr__(self, "slide", self.size)
-        if self.slide > self.size:
-            remedy = "a slide no longer than size (equal: windows side by side), or a larger size"
-            raise field_error("slide is longer than size, so tuples between windows would be in none", remedy, "slide")
-        if self.slide_ms * _MOST_WINDOWS < self.size_ms:
-            windows = -(-self.size_ms // self.slide_ms)
-            shortest = format_duration(-(-self.size_ms // _MOST_WINDOWS))
-            fault = f"a tuple would lie in {windows:,} windows, more than {_MOST_WINDOWS:,}"
-            raise field_error(fault, f"a slide of {shortest} or more, or a smaller size", "slide")
-        return self
-
-    @property
-    def size_ms(self) -> int:
-        return ms(self.size)
-
-    @property
-    def slide_ms(self) -> int:
-        return ms(self.slide)

@@ -1,4 +1,4 @@
-"""The section `window` of a query over windows of each key: sliding, by the calendar of a time zone, or sessions."""
+"""The section `window`: of a join, and of windows of each key, sliding, by the calendar of a time zone, or sessions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from tailrace.ground.duration import Duration, format_duration, ms, parse_duration
-from tailrace.ground.fields import PositiveDuration, TimeZone, field_error
-from tailrace.query.sections import Window, as_size
+from tailrace.ground.fields import PositiveDuration, Section, TimeZone, field_error
 from tailrace.windows.calendar import LENGTHS_MS, Calendar, Unit
 from tailrace.windows.sessions import Sessions
 from tailrace.windows.sliding import Sliding
@@ -30,6 +29,9 @@ from tailrace.windows.windows import Windows
 _UNITS: dict[timedelta, Unit] = {timedelta(milliseconds=length): unit for unit, length in LENGTHS_MS.items()}
 NAMED_LENGTHS: dict[str, timedelta] = {unit: length for length, unit in _UNITS.items() if unit != "day"}
 """The mean lengths of windows that a calendar's unit names: `1 week`, `1 month`."""
+
+_MOST_WINDOWS = 20_000
+"""The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
 
 _ANY_SIZE = "1 d"  # of sessions, until their gap is read
 _IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
@@ -70,6 +72,68 @@ Length = Annotated[
 """Pydantic field type of a window's length: a duration, or `1 week`, `1 month`, `1 quarter` or `1 year`."""
 
 
+class JoinWindow(Section):
+    """The sliding window of a join: the event times of a pair are at most `size` apart."""
+
+    size: PositiveDuration = Field(
+        description="largest difference between the event times of a pair, more than 0 ms: 5 s"
+    )
+    slide: PositiveDuration | None = Field(
+        default=None, description="step of the window; the default tick is at most this long: 1 s"
+    )
+
+    @model_validator(mode="after")
+    def _validate_slide(self) -> Self:
+        if self.slide is not None and self.slide > self.size:
+            raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return ms(self.size)
+
+
+_AS_SIZE = timedelta(0)
+"""The default of `slide`, which no file can state: windows lie side by side."""
+
+
+def _as_size() -> timedelta:
+    """Return the default of `slide`."""
+    return _AS_SIZE
+
+
+class Window(Section):
+    """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
+
+    size: PositiveDuration = Field(description="length of a window, more than 0 ms and not less than slide: 500 ms")
+    slide: PositiveDuration = Field(
+        default_factory=_as_size,  # a factory: the JSON Schema shows no default
+        description="time from the start of one window to the next, at most size (the default): 100 ms",
+    )
+
+    @model_validator(mode="after")
+    def _validate_slide(self) -> Self:
+        if self.slide is _AS_SIZE:
+            object.__setattr__(self, "slide", self.size)
+        if self.slide > self.size:
+            remedy = "a slide no longer than size (equal: windows side by side), or a larger size"
+            raise field_error("slide is longer than size, so tuples between windows would be in none", remedy, "slide")
+        if self.slide_ms * _MOST_WINDOWS < self.size_ms:
+            windows = -(-self.size_ms // self.slide_ms)
+            shortest = format_duration(-(-self.size_ms // _MOST_WINDOWS))
+            fault = f"a tuple would lie in {windows:,} windows, more than {_MOST_WINDOWS:,}"
+            raise field_error(fault, f"a slide of {shortest} or more, or a smaller size", "slide")
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return ms(self.size)
+
+    @property
+    def slide_ms(self) -> int:
+        return ms(self.slide)
+
+
 class KeyedWindow(Window):
     """Windows over event time, half-open, and adjoining unless they slide; a single length is their size.
 
@@ -81,7 +145,7 @@ class KeyedWindow(Window):
         "1 month, 1 quarter or 1 year; or session in its place: 500 ms"
     )
     slide: Length = Field(
-        default_factory=as_size,
+        default_factory=_as_size,
         description="time from the start of one window to the next, at most size (the default): 100 ms",
     )
     offset: Duration | None = Field(

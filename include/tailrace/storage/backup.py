@@ -35,7 +35,7 @@ from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import VACUUM, Tables, last_batch_of
 from tailrace.storage.writer import only_driver
 from tailrace.storage.written_batches import path_of, read_written, write_note
-from tailrace.tables.calibration import CALIBRATION_TABLES
+from tailrace.tables.calibration import PROPOSALS
 from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.stream import UPSTREAM
 
@@ -113,7 +113,7 @@ class _Copy:
         """Copy the tables; return the last batch of each of the stream's tables."""
         tables, streams = Tables(self.layout), sorted(name for name in self.manifest.types if not is_table(name))
         histories = [path.name for path in self.layout.histories(streams).values()]
-        for name in (*reversed(CORRECTION_TABLES), *CALIBRATION_TABLES):  # they depend on the stream's tables
+        for name in (*reversed(CORRECTION_TABLES), PROPOSALS.name):  # they depend on the stream's tables
             if tables.has(name):
                 self._take_table(name)
         names = [name for name in reversed(stream_tables(histories)) if tables.has(name)]

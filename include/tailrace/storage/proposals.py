@@ -14,7 +14,7 @@ from tailrace.engine.next_facts import DECLARED
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_log import Commit, newest_commit
 from tailrace.storage.tables import Tables
-from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
+from tailrace.tables.calibration import PROPOSALS
 
 _ASK_EVERY_S = 1.0
 
@@ -98,10 +98,10 @@ class Proposals:
         previous = self.newest(policy_from_json(proposal.declared))
         if previous is not None:  # its time is later even if the wall clock was set back
             proposal = replace(proposal, made_at=max(proposal.made_at, previous.made_at + 1))
-        self.tables.create({"proposals": PROPOSALS.schema()}, CALIBRATION_TABLES)
+        self.tables.create({"proposals": PROPOSALS.schema()})
         row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
         self.tables.add("proposals", PROPOSALS.table([row]))
-        self.tables.compact(CALIBRATION_TABLES)
+        self.tables.compact(("proposals",))
 
     def _newest_read(self, declared: SlackPolicy) -> Proposal | None:
         return next((made for policy, made in reversed(self._proposals) if policy == declared), None)

@@ -142,7 +142,7 @@ class AnswerTables:
         on them would skip no file.
         """
         schema, column = self.tables.schema(name), self.model.identity.determining[0]
-        values, parts = answers[column].unique(), [in_ms(schema.empty_table(), name)]
+        values, parts = answers[column].unique(), [self.tables.empty(name)]
         for batch in self.tables.batches(name, schema.names, where):
             parts.append(batch.filter(pc.is_in(batch[column], values)))
         return pa.concat_tables(parts, promote_options="permissive")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -48,16 +48,15 @@ class Tables:
 
     layout: Layout
 
-    def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Create each of the named tables, empty, that has a schema and does not exist yet."""
-        for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
-            parts = history.PARTITIONS if is_history(name) else None
+    def create(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Create each of these tables that does not exist yet, empty, in the order of the mapping."""
+        for name, schema in schemas.items():
             path = self.layout.table(name)
             DeltaTable.create(
                 str(path),
                 schema,
                 mode="ignore",
-                partition_by=parts,
+                partition_by=history.PARTITIONS if is_history(name) else None,
                 configuration=RETENTION,
                 storage_options=storage_options(path),
             )
@@ -183,6 +182,11 @@ class Tables:
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table that exists."""
         return pa.schema(self.open(name).schema().to_arrow())
+
+    def empty(self, name: str, columns: Iterable[str] | None = None) -> pa.Table:
+        """Return no rows of a table that exists, with the columns and types that `read` would return."""
+        rows = self.schema(name).empty_table()
+        return in_ms(rows if columns is None else rows.select([*columns]), name)
 
     def greatest(self, name: str, column: str) -> int | None:
         """Return the greatest value of a column, from the statistics of the table's files; None without any."""

@@ -136,7 +136,7 @@ class ActivityLog:
             self._writing = Background(lambda: self._append(rows), TABLE)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        self.tables.create({TABLE: ACTIVITY.schema()}, (TABLE,))
+        self.tables.create({TABLE: ACTIVITY.schema()})
         self.tables.add(TABLE, ACTIVITY.table(rows))
         self._in_hand = []
         if self.tables.open(TABLE).version() % COMPACT_EVERY == 0:  # counted over all drivers

@@ -74,6 +74,7 @@ def run(
 
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: options.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
+    sources: OpenSources | None = None
     if manifest is None:
         tables, compiled = open_tables(query, layout, manifest, options.live), CompiledQuery.declare(query)
         sources = open_sources(compiled, manifest)
@@ -84,29 +85,24 @@ def run(
             require_types(compiled)
             check_places(layout, query, compiled.kind)
     with only_driver(layout, waits=options.live and manifest is not None) as require_held, ExitStack() as stack:
-        manifest = checkpoint.resumable(layout, query)
-        if manifest is not None:
-            query = query.fixed_by(manifest.structure)
-            compiled = CompiledQuery.declare(query)
+        manifest = checkpoint.resumable(layout, query)  # another process may have changed or created it meanwhile
         activity = ActivityLog(Tables(layout)) if options.live else None
         reporter = StatusReporter(layout, options.grace_s, None if manifest is None else activity)
         stack.enter_context(reporter.until_stopped())
-        if manifest is not None:  # read again, as another process may have changed or created it meanwhile
-            reopened = reopen(partial(open_sources, compiled, manifest), options.live, reporter)
-            if reopened is None:
-                reporter.report("drained")
-                return 0
-            sources = reopened
-        sources.await_first_records(reporter)
-        if not sources.have_types:  # drained before any record came
+        if manifest is not None:
+            query = query.fixed_by(manifest.structure)
+            compiled = CompiledQuery.declare(query).bind(manifest.types)
+            sources = reopen(partial(open_sources, compiled, manifest), options.live, reporter)
+        if sources is None or not sources.await_first_records(reporter):  # drained before
             reporter.report("drained")
             return 0
-        tables = tables if manifest is None else open_tables(query, layout, manifest, options.live)
-        types = first_types(sources.feeds, tables) if manifest is None else manifest.types
-        compiled = compiled.bind(types)
+        if manifest is None:
+            compiled = compiled.bind(first_types(sources.feeds, tables))
+        else:
+            tables = open_tables(query, layout, manifest, options.live)
         require_types(compiled)  # settings may change meanwhile
         if manifest is None and (query := require_bins(query)) is not compiled.query:
-            compiled = CompiledQuery.declare(query).bind(types)
+            compiled = CompiledQuery.declare(query).bind(compiled.types)
         check_places(layout, query, compiled.kind)
         manifest = manifest or create_checkpoint(compiled, layout, sources.feeds)
         reporter.activity = activity  # of a new stream only now, as a refused one writes nothing

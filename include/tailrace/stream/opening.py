@@ -57,8 +57,8 @@ class OpenSources:
         """Whether each stream has had a record, as only records show the types."""
         return all(feed.types for feed in self.feeds.values())
 
-    def await_first_records(self, reporter: StatusReporter) -> None:
-        """Wait for the first record of each live stream, and add new segments."""
+    def await_first_records(self, reporter: StatusReporter) -> bool:
+        """Wait for the first record of each live stream, and add new segments; return False if drained before."""
         retries = Retries()
         while not self.have_types and not reporter.drain_requested:
             reporter.report("waiting")
@@ -68,6 +68,7 @@ class OpenSources:
                     for name, feed in self.feeds.items():
                         self.segments[name] += feed.fresh()
                     reporter.report_problem(AWAITED, problem_of(self.feeds))
+        return self.have_types
 
 
 def reopen(open_sources: Callable[[], OpenSources], is_live: bool, reporter: StatusReporter) -> OpenSources | None:

@@ -202,8 +202,9 @@ class StreamRun:
         self.reporter.report_problem(_STREAM, None)
         self.reporter.place_away(_STREAM, False)
         is_rescaled = newest(record.header.facts, TASKS) is not None
-        progress = self.reporter.batch_written(batch, rows, rows["metrics"].num_rows if is_rescaled else 0)
-        self.planner.observe(in_ms(rows["metrics"], "metrics").to_pylist())
+        metrics = in_ms(rows["metrics"], "metrics").to_pylist()
+        progress = self.reporter.batch_written(batch, metrics, rows, len(metrics) if is_rescaled else 0)
+        self.planner.observe(metrics)
         if self.on_batch is not None:
             self.on_batch(batch, self.planner.rows_left, rows)
         return progress

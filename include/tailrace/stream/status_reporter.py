@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +27,6 @@ from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.stream.activity_log import ActivityLog
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
-from tailrace.tables.every import in_ms
 
 AWAITED = "awaited source"
 """Name under which the status reports that a stream's source lacks something that may still come."""
@@ -215,8 +214,10 @@ class StatusReporter:
         if committed is not None:
             self._status = replace(self._status, delivered=self._status.delivered | {place: committed})
 
-    def batch_written(self, batch: int, written: dict[str, pa.Table], tasks: int = 0) -> Progress:
-        """Add a batch's metrics to the status; return the progress of the stream after it.
+    def batch_written(
+        self, batch: int, metrics: Sequence[dict[str, Any]], written: Mapping[str, pa.Table], tasks: int = 0
+    ) -> Progress:
+        """Add a batch's metrics, times in ms, to the status; return the progress of the stream after it.
 
         `tasks` is the number of tasks of a stream that has changed it.
         """
@@ -226,7 +227,7 @@ class StatusReporter:
             self._recent_ms.append(took_ms)
         if self.activity is not None:
             self.activity.batch_took(took_ms)
-        metrics, old = in_ms(written["metrics"], "metrics").to_pylist(), self._status
+        old = self._status
         progress = {name: metrics[-1][name] for name in NEWEST}
         ahead = self._event_ahead(metrics[-1], written.get("segments"))
         counts = {name: [row[name] for row in metrics] for name in TOTALS["metrics"]}

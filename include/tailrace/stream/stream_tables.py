@@ -55,7 +55,7 @@ class StreamTables:
 
     def create(self) -> None:
         """Create the tables that do not exist yet."""
-        self.tables.create(dict(self.schemas), self.schemas)
+        self.tables.create(self.schemas)
 
     def complete(self, table_rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         """Return the rows in the tables' form: times as timestamps, and answers with the time of their emission."""

@@ -19,5 +19,3 @@ _PROPOSALS = {
     "evidence": Column(TEXT, "the reasons for the proposal, in words"),
 }
 PROPOSALS = TableSchema("proposals", "calibration", "the settings that calibrations propose", _PROPOSALS)
-
-CALIBRATION_TABLES = (PROPOSALS.name,)

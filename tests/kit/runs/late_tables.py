@@ -26,7 +26,7 @@ class LateTables:
     _batches: count = field(default_factory=count)
 
     def __post_init__(self) -> None:
-        self.tables.create(SCHEMA, ("late", "metrics", "correction_runs"))
+        self.tables.create({name: SCHEMA[name] for name in ("late", "metrics", "correction_runs")})
 
     @property
     def tables(self) -> Tables:
@@ -46,7 +46,7 @@ class LateTables:
 
     def read_at(self, *batches: tuple[int, int, int]) -> None:
         """Batches of one segment, as (when it was read, late tuples, rejected records)."""
-        self.tables.create(SCHEMA, ["segments"])
+        self.tables.create({"segments": SCHEMA["segments"]})
         for read_ms, late, quarantined in batches:
             batch = next(self._batches)
             segment = {"batch": batch, "stream": "readings", "ingested_ms": read_ms, "quarantined": quarantined}

@@ -47,8 +47,8 @@ def stream_into_tables(
     wanted = schemas(pipeline.kind) | {"history": history.FILES}
     if kept:
         pipeline = as_history(pipeline, layout)
-        tables.create(history_schemas(pipeline.readers), ["history"])
-    tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
+        tables.create(history_schemas(pipeline.readers))
+    tables.create({name: wanted[name] for name in STREAM_TABLES[1:]})
     engine = LocalEngine(pipeline)
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1

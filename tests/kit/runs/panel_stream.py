@@ -83,5 +83,5 @@ def run_stream(directory: Path, disorder: dict[str, Any], corrects: bool = True,
 
 def add_activity(tables: Tables, **values: Any) -> None:
     """Add an observation of a driver, which is null but for the values given, as a live stream writes it."""
-    tables.create({"activity": ACTIVITY.schema()}, ["activity"])
+    tables.create({"activity": ACTIVITY.schema()})
     tables.add("activity", ACTIVITY.table([dict.fromkeys(ACTIVITY.columns) | values]))

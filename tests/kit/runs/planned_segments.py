@@ -46,7 +46,7 @@ def plan(layout: Layout, versions: Mapping[str, int] = MappingProxyType({}), **s
 def write(layout: Layout, batch: int) -> None:
     """Write the segments of an entry to the table, as its batch does."""
     tables = Tables(layout)
-    tables.create({"segments": SCHEMA}, ["segments"])
+    tables.create({"segments": SCHEMA})
     rows = [segment.to_json() | _STATISTICS | {"batch": batch} for segment in Journal(layout.journal)[batch].segments]
     if rows:
         table = pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows])

@@ -16,7 +16,8 @@ from kit.oracles.oracle import Settings, batch
 from kit.oracles.oracle_assertions import assert_close
 from kit.runs.warehouse import even, make_stream, write_files
 from tailrace import testing
-from tailrace.api.stored_rows import FOLDER
+from tailrace.api.stored_rows import FOLDER, storing
+from tailrace.storage.layout import Layout
 
 TUPLES = make_stream(200, seed=5)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 100))
@@ -159,6 +160,17 @@ def test_rows_of_a_run_that_is_refused_are_not_stored(tmp_path):
     later = {name: values[20:] for name, values in rows(30).items()}
     assert query(tailrace.Stream(later, "at", "came", "id")).run(tmp_path / "wh").summary.accepted == 10
     assert run.results().arrow()["total"].to_pylist() == [*TOTALS, 110.0, 135.0]
+
+
+def test_seconds_that_milliseconds_can_not_hold_are_refused_and_no_stream_is_stored(tmp_path):
+    far = pa.array([START // 1000] * 19 + [1 << 62]).cast(pa.timestamp("s", "UTC"))
+    fault = r"rows of rows: Parquet can't hold them: Integer overflow .*\n.* times that fit into milliseconds"
+    with pytest.raises(tailrace.Refused, match=fault):
+        query(stream(came=far)).run(tmp_path / "wh")
+    streams = {"left": stream().table, "right": stream(came=far).table}
+    with pytest.raises(tailrace.Refused, match="rows of right"), storing(streams, Layout(tmp_path / "wh" / "q")):
+        pass
+    assert not (tmp_path / "wh").exists()
 
 
 def test_a_declaration_that_does_not_fit_its_warehouse_is_refused_before_rows_are_stored(tmp_path):

@@ -710,6 +710,14 @@ def test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_n
     expect(dialog.locator("input[name=to]")).to_have_value(last)
 
 
+def test_the_answer_of_the_frontier_says_which_series_have_a_chart(site, window):
+    charts = {"waiting": {"title": "Waiting rows", "unit": "count", "style": "bars", "tone": "warn"}}
+    site.query("q", frontier=OVER_ARRIVAL | {"charts": charts})
+    page = shown(window, "queries/q?part=frontier")
+    expect(page.get_by_role("img", name=re.compile("^Waiting rows.*waiting: least 1, greatest 1"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Late rows"))).to_have_count(0)
+
+
 LATE = {"late": 7, "from": NOW - 60_000, "to": NOW - 29_999}
 
 

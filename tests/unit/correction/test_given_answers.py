@@ -35,7 +35,7 @@ def ends_quiet(batch: int) -> bool:
 @pytest.fixture(params=[METRICS, WITHHELD], ids=["given", "withheld"])
 def tables(tmp_path, request) -> Tables:
     tables, wanted = Tables(Layout.for_query(tmp_path, "readings")), schemas(KIND)
-    tables.create(wanted, ["results", "metrics"])
+    tables.create({name: wanted[name] for name in ("results", "metrics")})
     results = [
         {"key": key, "window_start": EPOCH + end - 100, "window_end": EPOCH + end, "as_of": EPOCH + as_of}
         for key, end, as_of in ANSWERS

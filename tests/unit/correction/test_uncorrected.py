@@ -22,9 +22,7 @@ from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
-from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.every import in_ms
-from tailrace.tables.stream import STREAM_TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +165,7 @@ def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path
     """Without tuples in its log a correction starts no Spark."""
     query = make_query(tmp_path, Settings(10, 10, TICK))
     there = LateTables(Layout.for_query(tmp_path, query.name))
-    there.tables.create(schemas(build(query)), [*STREAM_TABLES[1:], *CORRECTION_TABLES])
+    there.tables.create(schemas(build(query)))
     types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
     types |= {"id": "string", "key": "string", "value": "double"}
     there.layout.create_checkpoint(query.structure(), {"readings": types}, {})

@@ -143,7 +143,7 @@ def test_a_delivery_without_a_new_version_reads_no_statistics_of_files(desk, ser
 
     assert deliver_to_all() == 3, "`results` for each of three places"
     assert deliver_to_all() == 0
-    desk.driver.tables.create(schemas(desk.driver.pipeline.kind), ["corrections"])
+    desk.driver.tables.create({"corrections": schemas(desk.driver.pipeline.kind)["corrections"]})
     assert deliver_to_all() == 6
     assert deliver_to_all() == 0
     desk.write()

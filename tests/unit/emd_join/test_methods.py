@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
 from tailrace.emd_join.columns import with_derived
-from tailrace.emd_join.methods import LOADS, POINT, EmdDdsj, Head, Plan, ShuffleMethod, cells_of, codes_of
+from tailrace.emd_join.methods import LOADS, POINT, EmdDdsj, Head, Plan, ShuffleMethod
 from tailrace.ground.facts import stamp
+from tailrace.partition.by_span import cells_of, codes_of
 
 WIDTH = 0.5
 HEAD = Head(WIDTH, 1, (0.0, 1.0, 2.0, 3.0))

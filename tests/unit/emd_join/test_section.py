@@ -10,11 +10,10 @@ import pytest
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
-from tailrace.emd_join.methods import ByHoughCell
 from tailrace.emd_join.planning import plan_of
 from tailrace.ground.errors import Refused
 from tailrace.panels.explanation import explanation
-from tailrace.partition.by_span import ByHash, BySpan
+from tailrace.partition.by_span import ByHash, ByHoughCell, BySpan
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.loading import load
 

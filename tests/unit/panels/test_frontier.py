@@ -7,7 +7,7 @@ import math
 import random
 from itertools import groupby
 from operator import le, lt
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pytest
@@ -22,8 +22,9 @@ from kit.runs.warehouse import EPOCH, even, make_stream, propose, write_files
 from tailrace.ground.duration import format_time
 from tailrace.panels import delays, frontier, wall_clock
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
-from tailrace.panels.frontier import FrontierAnswer
+from tailrace.panels.frontier import FrontierAnswer, FrontierSeries
 from tailrace.panels.query_view import QueryView
+from tailrace.panels.series import SeriesChart, charts_of, thinning_of
 from tailrace.storage.layout import Layout
 
 
@@ -54,6 +55,18 @@ def test_each_batch_is_a_point_with_the_sums_of_its_tasks(stream, answer):
     slowest = [max(task["latency_ms"] for task in batch if task["latency_ms"] is not None) for batch in batches]
     assert series.latency_ms == slowest
     assert sum(series.late) > 0
+
+
+def test_a_column_of_metrics_is_shown_once_it_is_a_field_of_the_series(stream, answer, monkeypatch):
+    class Wider(FrontierSeries):
+        partials: Annotated[list[int | None], "sum", SeriesChart(title="Partials", unit="count")]
+
+    monkeypatch.setattr(frontier, "FrontierSeries", Wider)
+    monkeypatch.setattr(frontier, "_SERIES", thinning_of(Wider))
+    wider = frontier.read(stream.view, ArrivalRequest()).series
+    batches = _by_batch(stream.rows("metrics"))
+    assert wider.partials == [sum(task["partials"] for task in batch) for batch in batches]
+    assert {*charts_of(Wider)} - {*answer.charts} == {"partials"}
 
 
 def test_by_default_it_shows_the_last_hour_with_batches(stream, answer):

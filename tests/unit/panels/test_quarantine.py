@@ -228,7 +228,7 @@ def quarantine(home: Path, rows: list[dict]) -> QueryView:
     types = dict.fromkeys(("stream", "position", "reason", "record"), pa.string())
     schema = pa.schema([*types.items(), ("arrival_time", pa.timestamp("us", "UTC"))])
     tables = Tables(view.layout)
-    tables.create({"quarantine": schema}, ["quarantine"])
+    tables.create({"quarantine": schema})
     for row in rows:
         tables.add("quarantine", pa.Table.from_pylist([row], schema))
     return view

@@ -19,7 +19,7 @@ from tailrace.storage.tables import Tables
 def tables(tmp_path) -> Tables:
     """Facts as the driver stamps them, in files in any order: two settings, a quiet time after each, and a plan."""
     tables = Tables(Layout(tmp_path / "readings"))
-    tables.create(SCHEMA, ["facts"])
+    tables.create({"facts": SCHEMA["facts"]})
     first, second = {"policy": "k_slack", "k": "200 ms"}, {"policy": "k_slack", "k": "350 ms"}
     rows = [(2, 50, second, "quiet: up to 5"), (2, 20, second, "found"), (1, 0, first, "declared")]
     rows += [(1, 12, first, "quiet: up to 1")]
@@ -42,7 +42,7 @@ def test_a_quiet_time_is_no_change_of_the_settings(tables):
 
 
 def test_settings_of_a_tuple_to_come_follow_what_is_committed_and_are_not_from_the_beginning(tables):
-    tables.create(SCHEMA, ["metrics"])
+    tables.create({"metrics": SCHEMA["metrics"]})
     ticks = [dict.fromkeys(SCHEMA["metrics"].names) | {"newest_tick": n, "committed": 100 * n} for n in (15, 30)]
     tables.add("metrics", with_times(pa.Table.from_pylist(ticks), SCHEMA["metrics"]))
     assert [change.at for change in read_changes(tables, 0, BEFORE_ALL)] == [None, 1_500, 3_000, 3_000]

@@ -21,7 +21,7 @@ class Written:
 
     def __init__(self, directory) -> None:
         self.tables = Tables(Layout(directory / "query"))
-        self.tables.create(SCHEMA, ("facts", "segments", "metrics"))
+        self.tables.create({name: SCHEMA[name] for name in ("facts", "segments", "metrics")})
 
     def settings(self, version: int, tick: int, evidence: str) -> None:
         self._add(

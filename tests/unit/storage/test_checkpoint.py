@@ -46,7 +46,7 @@ def layout(tmp_path: Path) -> Layout:
     table_schemas = schemas(build(QUERY)) | {
         "history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])
     }
-    tables.create(table_schemas, STREAM_TABLES)
+    tables.create({name: table_schemas[name] for name in STREAM_TABLES})
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
         for owner in OWNERS:

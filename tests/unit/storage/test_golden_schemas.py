@@ -26,9 +26,8 @@ from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas
 from tailrace.storage.tables import Tables
-from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
-from tailrace.tables.correction import CORRECTION_TABLES
-from tailrace.tables.stream import ACTIVITY, STREAM_TABLES
+from tailrace.tables.calibration import PROPOSALS
+from tailrace.tables.stream import ACTIVITY
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests/data/table_schemas.txt"
@@ -81,7 +80,7 @@ def described(directory: Path) -> str:
         tables = Tables(Layout(directory / name.replace(" ", "_")))
         wanted = schemas(kind) | {"proposals": PROPOSALS.schema(), "activity": ACTIVITY.schema()}
         wanted["current"] = PublicAnswers.from_query(query, kind).schema
-        tables.create(wanted, [*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current"])
+        tables.create(wanted)
         for each in wanted:
             having.setdefault(_described(tables, each), []).append(name)
     upstream, reader = Layout(directory / "sum"), Layout(directory / "reader")
@@ -90,7 +89,7 @@ def described(directory: Path) -> str:
     columns = with_uses(stream.columns, carried={"left_at": "at"})
     types = ColumnTypes(carried={"left_at": TIME})
     histories = history_schemas([replace(stream, columns=columns, column_types=types, history=Path("history"))])
-    Tables(reader).create(histories, ["history"])
+    Tables(reader).create(histories)
     having |= {_described(Tables(reader), each): ["reader"] for each in ("upstream", "history")}
     return "".join(sorted(f"{line} ({', '.join(names)})\n" for line, names in having.items()))
 

@@ -46,7 +46,8 @@ def tuples(ids: list[str]) -> pa.RecordBatch:
 @pytest.fixture
 def tables(tmp_path) -> Tables:
     tables = Tables(Layout(tmp_path / "pairs"))
-    tables.create(SCHEMAS | dict.fromkeys(HISTORIES, SCHEMA), stream_tables(HISTORIES))
+    wanted = SCHEMAS | dict.fromkeys(HISTORIES, SCHEMA)
+    tables.create({name: wanted[name] for name in stream_tables(HISTORIES)})
     return tables
 
 

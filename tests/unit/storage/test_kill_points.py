@@ -17,7 +17,7 @@ from tailrace.storage import tables as storage
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
-from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
+from tailrace.tables.calibration import PROPOSALS
 from tailrace.tables.stream import STREAM_TABLES
 
 POLICY = CacheDuration(policy="cache_duration")
@@ -52,7 +52,7 @@ def test_a_table_of_proposals_that_was_only_begun_proposes_nothing(tmp_path):
     layout = Layout.for_query(tmp_path, "readings")
     layout.table("proposals").mkdir(parents=True)  # died before the first commit
     assert Proposals(layout).newest(POLICY) is None
-    Tables(layout).create({"proposals": PROPOSALS.schema()}, CALIBRATION_TABLES)  # died after it
+    Tables(layout).create({"proposals": PROPOSALS.schema()})  # died after it
     assert Proposals(layout).newest(POLICY) is None
     Proposals(layout).add(proposal(700))
     assert Proposals(layout).newest(POLICY).k_ms == 700

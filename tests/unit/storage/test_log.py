@@ -188,7 +188,7 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     kind = kind_of(Sliding(10, 10), "count", id_type=pa.int64())
     tables = Tables(Layout(tmp_path))
     schema = schemas(kind)["segments"]
-    tables.create({"segments": schema}, ["segments"])
+    tables.create({"segments": schema})
     row = dict.fromkeys(schema.names, 0) | {"stream": "readings", "path": "a", "before_end": -1}
     rows = [row | {"min_id": large, "max_id": large, "accepted": 1}, row | {"min_id": None, "max_id": None}]
     other = row | {"stream": "other", "accepted": 1}

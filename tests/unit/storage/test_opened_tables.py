@@ -15,7 +15,7 @@ SCHEMA = pa.schema([("number", pa.int64())])
 @pytest.fixture
 def written(tmp_path) -> Tables:
     tables = Tables(Layout.for_query(tmp_path, "readings"))
-    tables.create({"quality": SCHEMA}, ["quality"])
+    tables.create({"quality": SCHEMA})
     tables.add("quality", pa.table({"number": [1]}))
     return tables
 
@@ -32,7 +32,7 @@ def test_what_is_appended_meanwhile_is_not_read(written) -> None:
 def test_a_table_that_is_created_meanwhile_is_not_there(written) -> None:
     opened = OpenedTables(written.layout)
     assert not opened.has("late")
-    written.create({"late": SCHEMA}, ["late"])
+    written.create({"late": SCHEMA})
     assert not opened.has("late")
     with pytest.raises(FileNotFoundError):
         opened.read("late")

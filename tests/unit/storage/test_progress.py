@@ -30,7 +30,7 @@ METRICS |= {"t_max": 9_000, "coverage": 0.75, "latency_ms": 1.0, "flushed": Fals
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
     tables = Tables(Layout(tmp_path / "query"))
-    tables.create(SCHEMA, ["metrics"])
+    tables.create({"metrics": SCHEMA["metrics"]})
     return tables
 
 

@@ -12,7 +12,7 @@ from tailrace.storage import proposals as stored_proposals
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
-from tailrace.tables.calibration import CALIBRATION_TABLES, PROPOSALS
+from tailrace.tables.calibration import PROPOSALS
 
 POLICY = CacheDuration(policy="cache_duration")
 OTHER_POLICY = POLICY.model_copy(update={"accuracy": 0.9})
@@ -35,7 +35,7 @@ def layout(tmp_path):
 def test_without_a_table_or_rows_there_is_no_proposal(layout):
     proposals = Proposals(layout)
     assert proposals.newest(POLICY) is None
-    Tables(layout).create({"proposals": PROPOSALS.schema()}, CALIBRATION_TABLES)
+    Tables(layout).create({"proposals": PROPOSALS.schema()})
     assert proposals.newest(POLICY) is None
 
 

@@ -50,6 +50,6 @@ def test_those_of_the_table_are_read(tmp_path):
     assert not Rejections.read(layout).records
     schema = pa.schema([("reason", pa.string()), ("position", pa.string()), ("record", pa.string())])
     tables = Tables(layout)
-    tables.create({"quarantine": schema}, ["quarantine"])
+    tables.create({"quarantine": schema})
     tables.append("quarantine", rows("v is null", "v is null").append_column("record", pa.array(["x", "y"])), "app", 0)
     assert [*Rejections.read(layout).lines()] == ["2 × v is null, as a, record 1"]

@@ -20,8 +20,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
-from tailrace.tables.correction import CORRECTION_TABLES
-from tailrace.tables.stream import STREAM_TABLES
 from tailrace.terminal.answers import write_answers
 
 JOIN = Join(reach=10, tick=10)
@@ -38,7 +36,7 @@ def desk() -> MemoryPairTables:
 @pytest.fixture
 def tables(tmp_path, desk) -> Tables:
     wanted, there = schemas(desk.kind), Tables(Layout(tmp_path / "pairs"))
-    there.create(wanted, [name for name in (*STREAM_TABLES, *CORRECTION_TABLES) if name != "history"])
+    there.create(wanted)
     add(there, desk, "results", desk.results)
     add(there, desk, "late", desk.late_rows)
     there.add("metrics", with_times(metrics(desk), wanted["metrics"]))

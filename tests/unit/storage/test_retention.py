@@ -20,7 +20,7 @@ HOUR_S = 3600
 @pytest.fixture
 def tables(tmp_path) -> Tables:
     tables = Tables(Layout(tmp_path / "query"))
-    tables.create({"late": ROWS.schema}, ["late"])
+    tables.create({"late": ROWS.schema})
     return tables
 
 

@@ -22,7 +22,7 @@ SCHEMA = pa.schema({"id": pa.string(), "as_of": TIME})
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
     tables = Tables(Layout(tmp_path))
-    tables.create({"results": SCHEMA}, ["results"])
+    tables.create({"results": SCHEMA})
     return tables
 
 

@@ -24,7 +24,7 @@ def rows(*each: tuple[int, str | None, int]) -> pa.Table:
 @pytest.fixture
 def tables(tmp_path) -> Tables:
     tables = Tables(Layout.for_query(tmp_path, "readings"))
-    tables.create({"quality": QUALITY.schema()}, ["quality"])
+    tables.create({"quality": QUALITY.schema()})
     return tables
 
 

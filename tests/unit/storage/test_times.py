@@ -33,7 +33,7 @@ def test_a_carried_timestamp_stays_one(tmp_path):
     schema = pa.schema([("left_time", TIME), ("left_at", TIME), ("as_of", TIME)])
     rows = pa.table({"left_time": [1, None], "left_at": pa.array([1_000_001, None], TIME), "as_of": [2, 3]})
     tables = Tables(Layout(tmp_path / "q"))
-    tables.create({"results": schema}, ["results"])
+    tables.create({"results": schema})
     tables.add("results", with_times(rows, schema))
     assert tables.read("results").equals(rows)
     assert in_ms(tables.read("results"), "results").equals(rows), "what is in ms stays"

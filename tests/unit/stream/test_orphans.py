@@ -10,21 +10,17 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from kit.oracles.oracle import Settings
-from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import Fact
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, with_times
-from tailrace.kinds import build
 from tailrace.sources import history
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream.orphans import sweep
+from tailrace.tables.stream import FACTS
 
-KIND = build(make_query(Path("in"), Settings(500, 100, 100)))
 SCHEMA = history.schema(pa.string(), pa.string(), {})
 
 
@@ -42,7 +38,7 @@ def layout(tmp_path: Path) -> Layout:
     layout = Layout(tmp_path / "readings")
     layout.journal.mkdir(parents=True)
     tables = Tables(layout)
-    tables.create({"history": SCHEMA} | schemas(KIND), ["history", "facts"])
+    tables.create({"history": SCHEMA, "facts": FACTS.schema()})
     for batch in range(2):
         tables.append("history", pa.Table.from_batches([write(layout, batch)]), "app", batch)
     return layout
@@ -80,7 +76,7 @@ def test_versions_that_no_fact_names_are_removed(layout: Layout) -> None:
     layout.table_versions.mkdir()
     for name in ("in_table.csv", "in_journal.csv", "orphan.csv", ".half.csv.new"):
         (layout.table_versions / name).touch()
-    schema = schemas(KIND)["facts"]
+    schema = FACTS.schema()
     row = dict.fromkeys(schema.names) | {"about": "table", "value": '{"file": "in_table.csv"}', "evidence": ""}
     numbers = {name: 0 for name in ("version", "batch") if name in schema.names}
     Tables(layout).add("facts", with_times(pa.Table.from_pylist([row | numbers], schema), schema))
@@ -96,7 +92,7 @@ def test_a_version_that_was_replaced_before_a_segment_was_joined_with_it_is_remo
     files = ["joined", "replaced", "joined", "replaced too", "in force", "never stamped"]
     for name in files:
         (layout.table_versions / name).touch()
-    schema = schemas(KIND)["facts"]
+    schema = FACTS.schema()
     empty = dict.fromkeys(schema.names) | {"about": "table", "evidence": "", "batch": 0}
     stamped = zip(range(1, 6), [0, 4, 4, 7, 7], files, strict=False)
     rows = [

@@ -9,28 +9,22 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kit.oracles.oracle import Settings
-from kit.runs.warehouse import make_query
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.fence import MARK
 from tailrace.engine.progress import Progress
 from tailrace.ground.interruptions import forget_interruptions, note_interruption
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.ground.times import with_times
-from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
-from tailrace.tables.stream import CLASSES
+from tailrace.tables import stream
 
-KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1}
 METRICS |= {"k_ms": 300, "load": 1.0, "imbalance": 0.0, "threshold": None}
-METRICS |= dict.fromkeys(CLASSES, 0)
+METRICS |= dict.fromkeys(stream.CLASSES, 0)
 METRICS |= {
     "t_max": 9_000,
     "newest_event": 9_050,
@@ -73,10 +67,9 @@ def layout(tmp_path: Path) -> Layout:
     return Layout(tmp_path / "query")
 
 
-def metrics_tables(*tasks: dict[str, object]) -> dict[str, pa.Table]:
-    """The rows of table `metrics` that a batch wrote, one per task."""
-    rows = pa.Table.from_pylist([METRICS | task for task in tasks])
-    return {"metrics": with_times(rows, schemas(KIND)["metrics"])}
+def metrics_rows(*tasks: dict[str, object]) -> list[dict[str, object]]:
+    """The rows of table `metrics` that a batch wrote, one per task; times in ms."""
+    return [METRICS | task for task in tasks]
 
 
 def test_the_first_status_of_a_driver_is_starting(layout: Layout, clock: Clock) -> None:
@@ -148,11 +141,11 @@ def test_the_start_of_spark_is_reported_at_once_with_the_number_of_batches(layou
 
 def test_a_stream_that_starts_again_shows_how_far_it_was_before_its_next_batch(layout: Layout, clock: Clock) -> None:
     tables = Tables(layout)
-    tables.create(schemas(KIND), ["metrics"])
+    tables.create({"metrics": stream.METRICS.schema()})
     for batch in range(3):  # the last one was not committed
         at = {"batch": batch, "committed": 9_100 + batch, "frontier": 8_700 + batch, "t_max": 9_000 + batch}
         row = at | {"k_ms": 300 + batch, "coverage": 0.75 + batch / 100}
-        tables.append("metrics", metrics_tables(row, row | {"task": 1})["metrics"], "app", batch)
+        tables.append("metrics", stream.METRICS.table(metrics_rows(row, row | {"task": 1})), "app", batch)
     reporter = StatusReporter(layout)
     reporter.starting(2)
     for state in ("starting", "waiting"):
@@ -166,14 +159,14 @@ def test_a_stream_that_starts_again_shows_how_far_it_was_before_its_next_batch(l
 def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout: Layout, clock: Clock) -> None:
     """The last batch in the table was not committed by Spark, so it runs again."""
     tables = Tables(layout)
-    tables.create(schemas(KIND), ["metrics"])
+    tables.create({"metrics": stream.METRICS.schema()})
     for batch in range(3):
-        tables.append("metrics", metrics_tables({"batch": batch}, {"batch": batch})["metrics"], "app", batch)
+        tables.append("metrics", stream.METRICS.table(metrics_rows({"batch": batch}, {"batch": batch})), "app", batch)
     reporter = StatusReporter(layout)
     reporter.starting(2)
     status = Status.read(layout)
     assert (status.rows, status.late, status.answers) == (16, 4, 8)
-    reporter.batch_written(2, metrics_tables({"batch": 2}, {"batch": 2}))
+    reporter.batch_written(2, metrics_rows({"batch": 2}, {"batch": 2}), {})
     clock.passes(1_000)
     reporter.report("waiting")
     status = Status.read(layout)
@@ -366,11 +359,11 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
     reporter = StatusReporter(layout)
     clock.passes(5_000)
     assert reporter.batch_written(
-        6, metrics_tables({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})
+        6, metrics_rows({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0}), {}
     ) == Progress(9_100, 8_700, False, 91, 90, (9_100, None), 9_050)
     clock.passes(1)
     later_metrics = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
-    assert reporter.batch_written(7, metrics_tables(later_metrics, later_metrics | {"task": 1})) == Progress(
+    assert reporter.batch_written(7, metrics_rows(later_metrics, later_metrics | {"task": 1}), {}) == Progress(
         9_400, 9_000, False, 91, 90, (9_100, None), 9_050
     )
     clock.passes(1_000)
@@ -403,7 +396,7 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
 @pytest.mark.parametrize("step_ms", [-86_400_000, 86_400_000])
 def test_the_age_of_the_last_commit_is_measured_steadily(layout: Layout, clock: Clock, step_ms: int) -> None:
     reporter, ages = StatusReporter(layout), []
-    reporter.batch_written(0, metrics_tables({}))
+    reporter.batch_written(0, metrics_rows({}), {})
     for step in (0, step_ms, -step_ms):
         clock.now += step
         clock.passes(2_000)
@@ -429,8 +422,8 @@ def test_an_event_time_far_ahead_of_arrival_is_reported_with_its_place_until_arr
     reporter, far = StatusReporter(layout), 9_100 + 23 * 3_600_000
 
     def ahead(newest_event: int | None, reached: list[int | None], segments: pa.Table | None = None) -> str | None:
-        rows = metrics_tables({"newest_event": newest_event, "reached": reached})
-        reporter.batch_written(0, rows | ({} if segments is None else {"segments": segments}))
+        rows = metrics_rows({"newest_event": newest_event, "reached": reached})
+        reporter.batch_written(0, rows, {} if segments is None else {"segments": segments})
         reporter.report("drained")
         return Status.read(layout).ahead
 
@@ -443,7 +436,7 @@ def test_an_event_time_far_ahead_of_arrival_is_reported_with_its_place_until_arr
     assert "rows 10 to 19 of in/1) is 22 h ahead" in ahead(far, [9_100 + 3_600_000], segments_read(9_200))
     assert ahead(far, [far]) is None
     restarted = StatusReporter(layout)
-    assert restarted.batch_written(0, metrics_tables({"newest_event": far})) is not None
+    assert restarted.batch_written(0, metrics_rows({"newest_event": far}), {}) is not None
     restarted.report("drained")
     assert "an event time of 1970-01-01T23:00:09.100Z is 23 h ahead" in Status.read(layout).ahead
     said = DriverStatus(Driver("readings", "running", 1, None, ""), Status.read(layout), 0)
@@ -482,8 +475,8 @@ def test_the_status_has_the_reasons_for_which_records_were_rejected(layout: Layo
     reporter = StatusReporter(layout)
     reporter.starting(0)
     quarantine = pa.table({"reason": ["v is NaN", "v is null", "v is NaN"], "position": ["in/a#1", "in/a#2", "in/a#3"]})
-    reporter.batch_written(0, metrics_tables({"task": 0}) | {"quarantine": quarantine})
-    reporter.batch_written(1, metrics_tables({"task": 0}))
+    reporter.batch_written(0, metrics_rows({"task": 0}), {"quarantine": quarantine})
+    reporter.batch_written(1, metrics_rows({"task": 0}), {})
     clock.passes(1_000)
     reporter.report("streaming")
     assert Status.read(layout).rejected == "2 × v is NaN, as a, record 2; 1 × v is null, as a, record 3"
@@ -502,21 +495,21 @@ def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones
 
     assert report_and_read(None) == (None, 0, 0)
     assert [report_and_read(4), report_and_read(4), report_and_read(4)] == [(0, 4, 0), (1_000, 4, 0), (2_000, 4, 0)]
-    reporter.batch_written(0, metrics_tables({}))
+    reporter.batch_written(0, metrics_rows({}), {})
     assert report_and_read(7) == (0, 7, 2_000), "the next batch has begun"
     assert report_and_read(7) == (1_000, 7, 2_000)
-    reporter.batch_written(1, metrics_tables({}))
+    reporter.batch_written(1, metrics_rows({}), {})
     assert report_and_read(None) == (None, 0, 2_000)
     for batch in range(2, 2 + module._RECENT):
         assert report_and_read(1)[0] == 0
-        reporter.batch_written(batch, metrics_tables({}))
+        reporter.batch_written(batch, metrics_rows({}), {})
     assert report_and_read(None) == (None, 0, 0), "the long batches are no longer recent"
 
 
 def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: Clock) -> None:
     reporter = StatusReporter(layout)
     nulls = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "complete_tick", "coverage"))
-    assert reporter.batch_written(0, metrics_tables(nulls, nulls | {"task": 1})) == Progress(
+    assert reporter.batch_written(0, metrics_rows(nulls, nulls | {"task": 1}), {}) == Progress(
         0, EARLIEST_MS, False, None, None, (9_100, None), 9_050
     )
     reporter.report("drained")
@@ -528,7 +521,7 @@ def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: C
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 0, 253_402_300_799_999])  # the years 1, 1970 and 9999
 def test_any_time_that_a_tuple_can_have_is_reported(layout: Layout, clock: Clock, time: int) -> None:
     reporter = StatusReporter(layout)
-    progress = reporter.batch_written(0, metrics_tables({"t_max": time, "frontier": time, "committed": time}))
+    progress = reporter.batch_written(0, metrics_rows({"t_max": time, "frontier": time, "committed": time}), {})
     assert progress == Progress(time, time, False, 91, 90, (9_100, None), 9_050)
     reporter.report("drained")
     status = Status.read(layout)

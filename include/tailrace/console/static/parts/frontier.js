@@ -8,7 +8,12 @@ import { bar, table } from "../table.js";
 import { time } from "../time.js";
 import { empty, figures, longText, prose, section, unread } from "../ui.js";
 
-const NAMES = ["frontier", "t_max", "k_ms", "least_k_ms", "coverage", "rows", "late", "latency_ms"];
+const NAMES = ["frontier", "t_max", "k_ms", "least_k_ms", "rows", "late"];
+const UNITS = {
+  share: { show: share, max: 1 },
+  count: { show: count, zero: true },
+  duration: { show: duration, zero: true },
+};
 const less = (at, values) => at.map((ms, index) => (values[index] === null ? null : ms - values[index]));
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
@@ -36,7 +41,8 @@ function ofK(series) {
 }
 
 function show(data, context) {
-  const series = columns(data.series, "at", NAMES);
+  const charts = Object.entries(data.charts ?? {});
+  const series = columns(data.series, "at", [...NAMES, ...charts.map(([name]) => name)]);
   const wall = columns(data.wall, "at", ["emitted_at"]);
   const changes = (data.changes ?? []).map((change, index) => ({ ...change, label: String(index + 1) }));
   const select = selecting(context, eventsOf(series, data.delays));
@@ -84,32 +90,16 @@ function show(data, context) {
             y: { show: duration, zero: true },
             series: ofK(series),
           }),
-          chart({
-            ...common,
-            title: "Coverage",
-            summary: "Share of the tuples that windows held when they closed",
-            y: { show: share, max: 1 },
-            series: [{ name: "coverage", values: series.coverage }],
-          }),
-          chart({
-            ...common,
-            title: "Late rows",
-            y: { show: count, zero: true },
-            series: [{ name: "late", values: series.late, style: "bars", tone: "warn" }],
-          }),
-          chart({
-            ...common,
-            title: "Rows",
-            y: { show: count, zero: true },
-            series: [{ name: "rows", values: series.rows, style: "bars", tone: "soft" }],
-          }),
-          chart({
-            ...common,
-            title: "Latency of answers",
-            y: { show: duration, zero: true },
-            series: [{ name: "latency", values: series.latency_ms }],
-            none: "No answers in this range.",
-          }),
+          charts.map(([name, { title, unit, summary, none, style, tone }]) =>
+            chart({
+              ...common,
+              title,
+              summary,
+              none,
+              y: UNITS[unit],
+              series: [{ name: name.replace(/_ms$/, ""), values: series[name], style, tone }],
+            }),
+          ),
           chart({
             title: "Wall clock behind arrival",
             x: { values: wall.at, name: "Arrival" },
