@@ -18,8 +18,8 @@ from tailrace.panels.cells import LONGEST
 from tailrace.panels.quarantine import QuarantineShown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.rejected_records import RejectedFiles
-from tailrace.storage import rejections
 from tailrace.query.loading import load
+from tailrace.storage import rejections
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
