@@ -143,8 +143,8 @@ def test_a_driver_that_stood_still_between_reading_the_note_and_writing_it_is_re
 
 
 def test_a_note_is_written_once_though_a_reply_was_lost(streamed, monkeypatch):
-    put = ObjectPath._put
-    monkeypatch.setattr(ObjectPath, "_put", lambda self, content, mode: put(self, content, mode) and False)
+    replace = ObjectPath.replace
+    monkeypatch.setattr(ObjectPath, "replace", lambda *arguments: replace(*arguments) and False)
     newest = committed_batches(streamed.layout)
     record_written(streamed.layout, ["metrics"], newest)
     assert read_written(streamed.layout)["metrics"] == newest
@@ -251,16 +251,11 @@ def test_what_can_be_no_warehouse_is_refused(warehouse, gateway, monkeypatch):
 
 @pytest.mark.parametrize("mode", ["create", "replace"])
 def test_a_store_that_ignores_conditions_is_refused(warehouse, monkeypatch, mode):
-    put = ObjectPath._put
-    ignored = "create" if mode == "create" else None
+    def unconditional(self, content, *condition):
+        self.write_bytes(content)
+        return True
 
-    def unconditional(self, content, condition):
-        if (condition == "create") == (ignored == "create"):
-            self.write_bytes(content)
-            return True
-        return put(self, content, condition)
-
-    monkeypatch.setattr(ObjectPath, "_put", unconditional)
+    monkeypatch.setattr(ObjectPath, mode, unconditional)
     home = Layout.for_query(warehouse, "q").home
     with pytest.raises(Refused, match="ignores the conditions of a write"):
         require_conditions(home)

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from kit.fakes.fake_host import QUERY, declare
+from kit.parts.airflow_database import AirflowDatabase
 from tailrace.calibration.acceptance import proposal_of, to_json
 from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
 from tailrace.calibration.search import Bracket
 from tailrace.console import actions_route, dry_runs, rights
 from tailrace.console.airflow_dags import KnownDag
-from tailrace.console.dry_runs import StoredReport
+from tailrace.orchestration.addresses import REPORT
 from tailrace.panels.query_view import QueryView
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
@@ -36,15 +37,15 @@ def denied(monkeypatch):
 
 
 @pytest.fixture
-def stored(monkeypatch):
-    """The newest reports that Airflow has, by DAG."""
-    found: dict[str, StoredReport] = {}
-    monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: found.get(dag_id))
-    return found
+def store(monkeypatch):
+    """Stores the report of a dry run in Airflow's database, by its kind and its run."""
+    database = AirflowDatabase.create()
+    monkeypatch.setattr(dry_runs, "create_session", database.session)
+    return lambda kind, run_id, value: database.xcom(f"{kind}_readings", run_id, kind, REPORT, value)
 
 
 @pytest.fixture
-def view(place, denied, stored, monkeypatch):
+def view(place, denied, store, monkeypatch):
     """A query that has begun, with a policy that takes proposals."""
     dag = KnownDag(is_paused=False, is_scheduled=False, unfinished=0)
     monkeypatch.setattr(actions_route, "read_dags", lambda ids: dict.fromkeys(ids, dag))
@@ -65,9 +66,9 @@ def report(view):
 
 
 @pytest.fixture
-def calibrated(stored, report):
+def calibrated(store, report):
     """A dry run of the calibration is the newest."""
-    stored["calibrate_readings"] = StoredReport("calibrate_readings", "manual__1/x", 5, json.loads(to_json(report)))
+    store("calibrate", "manual__1/x", json.loads(to_json(report)))
 
 
 def actions(view):
@@ -101,8 +102,8 @@ def test_a_viewer_sees_the_evidence_and_may_not_accept(view, calibrated, denied)
     assert "right to trigger runs" in accept.why_not
 
 
-def test_who_may_not_read_xcoms_sees_no_dry_run(view, calibrated, stored, denied):
-    stored["rebuild_readings"] = StoredReport("rebuild_readings", "manual__2", 5, {"lines": ["a"]})
+def test_who_may_not_read_xcoms_sees_no_dry_run(view, calibrated, store, denied):
+    store("rebuild", "manual__2", {"lines": ["a"]})
     denied.add(("GET", "XCOM"))
     found = actions(view)
     assert found["calibrate"].dry_run is None
@@ -140,9 +141,9 @@ def test_a_policy_that_takes_no_proposal_offers_none(view, calibrated, place):
 
 
 @pytest.mark.parametrize("value", [None, "x", {}, {"measurements": []}, 7])
-def test_an_xcom_that_is_no_report_hides_no_other_action(view, stored, value):
-    for dag in ("calibrate_readings", "rebuild_readings"):
-        stored[dag] = StoredReport(dag, "manual__1", 5, value)
+def test_an_xcom_that_is_no_report_hides_no_other_action(view, store, value):
+    for kind in ("calibrate", "rebuild"):
+        store(kind, "manual__1", value)
     found = actions(view)
     assert {"deploy", "drain", "correct", "calibrate", "rebuild"} == set(found)
     assert "no report of a calibration" in found["calibrate"].dry_run.lines[-1]
@@ -158,9 +159,9 @@ def test_a_damaged_table_hides_no_other_action(view, calibrated):
     assert "can't be accepted" in found["calibrate"].dry_run.lines[-1]
 
 
-def test_a_rebuilds_dry_run_shows_its_lines_and_cuts_what_is_endless(view, stored):
+def test_a_rebuilds_dry_run_shows_its_lines_and_cuts_what_is_endless(view, store):
     lines = ["parallelism: 2 → 3", "x" * 10_000, *map(str, range(1000))]
-    stored["rebuild_readings"] = StoredReport("rebuild_readings", "manual__2", 5, {"lines": lines})
+    store("rebuild", "manual__2", {"lines": lines})
     shown = actions(view)["rebuild"].dry_run
     assert shown.lines[0] == "parallelism: 2 → 3"
     assert max(map(len, shown.lines)) == 400

@@ -245,14 +245,14 @@ def test_a_look_that_hangs_does_not_keep_the_others_waiting(reads, layout, place
     until(lambda: kept.known(layout) is not None)
 
 
-def test_reading_behind_begins_again_after_a_failure(reads, layout, monkeypatch):
-    kept = FactsCache()
+def test_reading_behind_begins_again_after_a_failure(reads, layout, place, monkeypatch):
+    kept, other = FactsCache(), Layout.for_query(place / "warehouse", "q0")
     with monkeypatch.context() as patch:
-        patch.setattr(kept, "_current", lambda *_: 1 / 0)
+        patch.setattr(facts_cache, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: 1 / 0))
         kept.read_behind([layout], [])
         until(lambda: not kept._is_reading)
-    kept.read_behind([layout], [])
-    until(lambda: kept.known(layout) is not None)
+    kept.read_behind([other], [])
+    until(lambda: kept.known(other) is not None)
 
 
 def test_between_two_looks_there_is_as_long_a_pause_but_not_before_the_first_facts(reads, layout, monkeypatch):
@@ -391,7 +391,7 @@ def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):
     def failing(*_):
         raise KeyError("bucket_start")
 
-    monkeypatch.setattr(table_facts, "_read", failing)
+    monkeypatch.setattr(table_facts, "wall_ms", failing)
     facts = TableFacts.read(layout)
     assert "bucket_start" in facts.note
     assert facts.is_unreadable

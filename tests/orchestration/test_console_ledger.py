@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kit.parts.airflow_database import AirflowDatabase
 from tailrace.console import ledger_links
 from tailrace.console.ledger_links import FoundRun, maker, with_links
 
@@ -39,8 +40,10 @@ def test_a_run_is_found_by_its_interval_among_those_that_ran_then(ledger, candid
 
 
 def test_links_are_paths_below_airflows_url(monkeypatch):
-    dags = {"correct_q": [found("scheduled__2026-01-01T00:00:00+00:00")], "calibrate_q": []}
-    monkeypatch.setattr(ledger_links, "_runs", dags.get)
+    database = AirflowDatabase.create()
+    database.run("correct_q", "scheduled__2026-01-01T00:00:00+00:00", "success", 200, 100, (0, 10))
+    database.run("correct_q", "of another interval", "success", 200, 110, (10, 20))
+    monkeypatch.setattr(ledger_links, "create_session", database.session)
     answer = json.dumps({"runs": [run(), run(kind="calibration")], "gaps": [1]}).encode()
     ledger = json.loads(with_links("q", answer))
     urls = [each["run_url"] for each in ledger["runs"]]

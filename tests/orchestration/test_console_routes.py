@@ -95,7 +95,7 @@ def airflow(monkeypatch):
 def client(place, host, dags, auth, supervise, deploying, airflow, monkeypatch):
     monkeypatch.setattr(streams_route, "FACTS", FactsCache(0.0, 0.0, 0.0))
     monkeypatch.setattr(streams_route, "WAIT_S", 60.0)
-    monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
+    monkeypatch.setattr(dry_runs, "create_session", airflow.session)
     return TestClient(app, raise_server_exceptions=False)
 
 

@@ -308,11 +308,11 @@ def test_a_host_whose_directory_was_removed_is_stopped_too(embedded, driver_with
 
 
 def test_a_ctrl_c_during_a_start_leaves_no_process(embedded, monkeypatch):
-    def interrupt(_):
+    def interrupt(*_):
         assert embedded.processes()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(embedded, "_answers", interrupt)
+    monkeypatch.setattr(module, "polls", interrupt)
     with pytest.raises(KeyboardInterrupt):
         embedded.start()
     assert embedded.processes() == []
@@ -393,7 +393,12 @@ def test_a_host_that_cannot_start_says_why(embedded):
 
 
 def test_a_host_that_does_not_answer_in_time_is_stopped(embedded, monkeypatch):
-    monkeypatch.setattr(embedded, "_answers", lambda _: False)
+    def stopped_polls(*_):
+        for process in embedded.processes():
+            process.suspend()
+        yield 0.0
+
+    monkeypatch.setattr(module, "polls", stopped_polls)
     with pytest.raises(DriverHostDown, match=r"no answer in 0\.5 s"):
         embedded.start(0.5)
     assert embedded.processes() == []

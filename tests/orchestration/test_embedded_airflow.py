@@ -130,7 +130,8 @@ def test_its_processes_are_those_it_has_started_and_none_of_a_shell_with_its_env
     sleeper.write_text("#!/bin/sh\ncd / && exec sleep 600\n")
     sleeper.chmod(0o700)
     monkeypatch.setattr(module.sys, "executable", str(sleeper))
-    monkeypatch.setattr(airflow, "_await", lambda *_: None)
+    monkeypatch.setattr(airflow, "api", lambda patient: None)
+    monkeypatch.setattr(module.httpx, "get", lambda url, timeout: httpx.Response(200, json={}))
     write_environment(tmp_path, airflow.environment)
     shell = subprocess.Popen(
         ["sh", "-c", f". {tmp_path}/env.sh && echo ready && exec sleep 600"], stdout=subprocess.PIPE

@@ -24,11 +24,14 @@ class Host:
 
     access = SimpleNamespace(host="127.0.0.1", port=1, user="tailrace", password="known-to-the-host")
     fault: Exception | None = None
+    can_start = True
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.host = directory, self
 
     def start(self) -> None:
+        if not self.can_start:
+            raise ConnectionError("it does not start")
         (self.directory / "programs").mkdir(parents=True, exist_ok=True)
         happened.append("drivers start")
 
@@ -46,6 +49,7 @@ class Airflow:
     """An Airflow in memory, which ends with these exit codes, one a look."""
 
     codes: tuple[int | None, ...] = (None, 3)
+    can_start = True
 
     def __init__(self, directory: Path, dags: Path, environment: dict, *_: object, port: int | None = None) -> None:
         self.directory, self.dags, self.environment, self.port = directory, dags, dict(environment), port
@@ -54,6 +58,8 @@ class Airflow:
         self._codes = list(self.codes)
 
     def __enter__(self) -> Airflow:
+        if not self.can_start:
+            raise ConnectionError("it does not start")
         self.directory.mkdir(exist_ok=True)
         self.log.write_text("the last words")
         happened.append("Airflow starts")
@@ -132,15 +138,21 @@ def test_a_second_start_names_the_streams_that_go_on_and_their_stop_is_no_restar
 
 
 def test_connections_of_the_shell_reach_airflow_and_are_in_no_file(run, tmp_path, monkeypatch):
-    environments = []
-    enter = Airflow.__enter__
-    monkeypatch.setattr(Airflow, "__enter__", lambda self: environments.append(self.environment) or enter(self))
+    started = []
+
+    class Noted(Airflow):
+        def __enter__(self) -> Airflow:
+            started.append(self.environment)
+            return super().__enter__()
+
+    monkeypatch.setattr(embedded_platform, "EmbeddedAirflow", Noted)
     run()
-    assert environments[0]["AIRFLOW_CONN_LAKE"] == "s3://key:secret@"
-    assert "known-to-the-host" in environments[0]["AIRFLOW_CONN_TAILRACE_DRIVER_HOST"]
+    (environment,) = started
+    assert environment["AIRFLOW_CONN_LAKE"] == "s3://key:secret@"
+    assert "known-to-the-host" in environment["AIRFLOW_CONN_TAILRACE_DRIVER_HOST"]
     home = tmp_path / "platform"
-    assert environments[0]["TAILRACE_QUERIES"] == str(home / "queries")
-    assert environments[0]["TAILRACE_WAREHOUSE"] == str(home / "warehouse")
+    assert environment["TAILRACE_QUERIES"] == str(home / "queries")
+    assert environment["TAILRACE_WAREHOUSE"] == str(home / "warehouse")
     files = [file for file in home.rglob("*") if file.is_file()]
     assert "known-to-the-host" in (home / "env.sh").read_text()
     assert not any("secret" in file.read_text() for file in files)
@@ -151,10 +163,7 @@ def test_connections_of_the_shell_reach_airflow_and_are_in_no_file(run, tmp_path
     ("part", "stopped"), [("Airflow", ["drivers start", "drivers stop"]), ("Host", ["drivers stop"])]
 )
 def test_what_has_started_is_stopped_where_a_part_does_not_start(run, monkeypatch, part, stopped):
-    def fail(_: object) -> None:
-        raise ConnectionError("it does not start")
-
-    monkeypatch.setattr(*((Airflow, "__enter__") if part == "Airflow" else (Host, "start")), fail)
+    monkeypatch.setattr(Airflow if part == "Airflow" else Host, "can_start", False)
     assert run(ConnectionError) == ([], "it does not start")
     assert happened == ["leftovers are killed", *stopped]
 

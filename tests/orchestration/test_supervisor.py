@@ -493,7 +493,13 @@ def test_a_command_that_is_missing_or_takes_too_long_has_no_exit_code(host, name
 def test_a_driver_that_survives_sigkill_raises(host, impatient, name, stand_in, starts, monkeypatch):
     host.deploy(name, stand_in(IGNORES_SIGTERM), {})
     until(starts)
-    monkeypatch.setattr(impatient, "_kill", lambda *_: None)
+    call = impatient.rpc.call
+
+    def ignore_signals(method, *arguments):
+        return None if method == "signalProcess" else call(method, *arguments)
+
+    monkeypatch.setattr(impatient, "run", lambda *_: None)
+    monkeypatch.setattr(impatient.rpc, "call", ignore_signals)
     with pytest.raises(TimeoutError, match="lives on after SIGKILL"):
         impatient.stop(name, 0.1)
 

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers import fence
@@ -345,7 +346,9 @@ def test_the_trigger_drains_the_driver_of_a_marked_task(make_operator, context, 
     make_operator(DeployOperator).execute(context)
     trigger, _ = deferral_of(make_operator(SuperviseOperator).execute, context)
     until(layout.status.exists)
-    monkeypatch.setattr(trigger, "_task_state", lambda: "failed")
+    trigger.task_instance = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
+    states = {"r": {"supervise": "failed"}}
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(lambda **arguments: states))
 
     async def watch_and_kill():
         watch_task = asyncio.create_task(first_event(trigger))

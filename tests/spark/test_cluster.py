@@ -23,6 +23,7 @@ from tailrace.spark.cluster_master import SECRET
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("cluster")]
 ROOT = Path(__file__).parents[2]
+RUN = Path(__file__).with_name("cluster_run.py")
 PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
 
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -70,7 +71,7 @@ def executors(cluster: EmbeddedCluster, count: int) -> list[psutil.Process]:
 
 def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     write_input(tmp_path)
-    result = python(cluster, "-m", "kit.parts.cluster_run", str(tmp_path))
+    result = python(cluster, str(RUN), str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     applications = page(cluster.ui_port)["completedapps"]
@@ -86,7 +87,7 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
     """
     write_input(tmp_path)
     job = subprocess.Popen(
-        [sys.executable, "-m", "kit.parts.cluster_run", str(tmp_path), str(tmp_path)],
+        [sys.executable, str(RUN), str(tmp_path), str(tmp_path)],
         env=os.environ | {"PYTHONPATH": PATHS} | cluster.environment,
         stderr=(tmp_path / "stderr").open("w"),
     )

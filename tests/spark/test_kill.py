@@ -22,7 +22,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct
-from tailrace.storage import checkpoint, tables
+from tailrace.storage import tables
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
@@ -107,7 +107,6 @@ def test_without_app_transactions_a_batch_comes_twice(killed, monkeypatch):
     directory = killed("before note-0")
     monkeypatch.setattr(tables, "CommitProperties", lambda app_transactions: CommitProperties())
     monkeypatch.setattr(tables.DeltaTable, "transaction_version", lambda *_: None)
-    monkeypatch.setattr(checkpoint, "_check_tables", lambda *_, **__: 0)  # it goes by the transactions
     rows = go_on(directory)
     with pytest.raises(AssertionError, match="twice"):
         assert_streamed(rows, stream(TUPLES, SETTINGS))

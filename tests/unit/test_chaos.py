@@ -56,6 +56,18 @@ def test_rows_are_compared_as_multisets(chaos, found, counts):
     assert tally.compared == 2
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_the_files_of_a_run_stay_where_something_is_wrong(chaos, is_clean, tmp_path, capsys):
+    tally = chaos("comparison").Tally()
+    if not is_clean:
+        tally.blame("it did not recover")
+    (tmp_path / "run").mkdir()
+    assert tally.finish(tmp_path / "run", "SEED=1") == int(not is_clean)
+    assert (tmp_path / "run").exists() != is_clean
+    printed = capsys.readouterr().out
+    assert ("it did not recover" in printed, "SEED=1" in printed) == (not is_clean, not is_clean)
+
+
 @pytest.mark.parametrize("kind", ["aggregate", "topk", "emd_join", "spatial_join"])
 def test_a_stream_has_late_repeated_and_rejected_rows_and_is_the_same_by_its_seed(chaos, kind):
     workloads = chaos("workloads")

@@ -179,6 +179,16 @@ def test_a_word_stands_in_one_glossary_and_links_are_whole(tmp_path, write):
     ]
 
 
+def test_pages_name_files_that_there_are(tmp_path, write):
+    write(**{"include/tailrace/a/b.py": "", "tests/test_b.py": "", "docs/a.md": "", "README.md": "`b.py` b `c.py`\n"})
+    write(**{"CONTRIBUTING.md": "`a/b.py`, `pytest tests/test_b.py::test_b`, `tests/`, `*_b.py`, `.py`, `b.js`\n"})
+    assert said(pages.paths(tmp_path)) == [("README.md:1", "there is no file c.py")]
+    write(**{"docs/a.md": "\n`python tests/unit/test_b.py`, `tests/a` `b/b.py` `a*.py`, `docs/a.md`\n"})
+    assert said(pages.paths(tmp_path))[1:] == [
+        ("docs/a.md:2", f"there is no file {path}") for path in ("tests/unit/test_b.py", "tests/a", "b/b.py", "a*.py")
+    ]
+
+
 def test_the_page_of_the_api_names_what_there_is(tmp_path, write):
     write(**{"docs/python.md": "`.run(`\ntailrace.Query, tailrace.Nothing\n"})
     assert said(pages.python_names(tmp_path)) == [("docs/python.md:2", "there is no Nothing in tailrace")]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 _EXAMPLES = 3
 
@@ -27,6 +29,17 @@ class Tally:
         """Count something wrong that is no row."""
         self.wrong += 1
         self.examples.append(what)
+
+    def finish(self, directory: Path, options: str) -> int:
+        """Print the outcome of a run; remove its files if it is clean; return the exit code."""
+        for example in self.examples:
+            print(example)
+        print(f"{self.lost} lost, {self.doubled} doubled, {self.wrong} wrong")
+        if not self.is_clean:
+            print(f"the files of this run: {directory}; {options}")
+            return 1
+        shutil.rmtree(directory)
+        return 0
 
     def compare(
         self,

@@ -11,7 +11,6 @@ wrong, if there were ever two drivers, if a stream that must go on did not, or i
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
@@ -58,14 +57,7 @@ def main(arguments: list[str]) -> int:
             _live(found, parts, hows, options.seconds, tally)
     except TooLong as error:
         tally.blame(f"it did not recover: {error}")
-    for example in tally.examples:
-        print(example)
-    print(f"{tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong")
-    if not tally.is_clean:
-        print(f"what it has left: {directory}; {told}")
-        return 1
-    shutil.rmtree(directory)
-    return 0
+    return tally.finish(directory, told)
 
 
 def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, tally: Tally) -> None:

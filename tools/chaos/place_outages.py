@@ -20,7 +20,6 @@ anything lost, doubled or wrong, or if a place or the stream was not back after 
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import subprocess
 import sys
@@ -82,14 +81,7 @@ def main(arguments: list[str]) -> int:
             _live(directory, places, Options(options.seconds, hows, between), options.seed, tally)
     except TooLong as error:
         tally.blame(f"it did not recover: {error}")
-    for example in tally.examples:
-        print(example)
-    print(f"{tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong")
-    if not tally.is_clean:
-        print(f"the files of this run: {directory}; {title}")
-        return 1
-    shutil.rmtree(directory)
-    return 0
+    return tally.finish(directory, title)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -40,12 +41,17 @@ _COMMA = 700  # one payment in this number has a comma in its amount
 _SEED = 2
 
 
-def first_payment_ms() -> int:
-    """Return the time at which the stream begins: one interval of corrections before the current one.
+def now_ms() -> int:
+    """Return the wall-clock time."""
+    return time.time_ns() // 1_000_000
+
+
+def first_payment_ms(at_ms: int) -> int:
+    """Return the time at which a stream that is started now begins: one interval of corrections before the current one.
 
     Airflow corrects that interval as soon as the DAG is unpaused, as it is the newest complete one.
     """
-    return (_now_ms() // INTERVAL_MS - 1) * INTERVAL_MS
+    return (at_ms // INTERVAL_MS - 1) * INTERVAL_MS
 
 
 def payments(start_ms: int, minutes: float) -> pa.Table:
@@ -79,11 +85,14 @@ class LivingStream:
     ----------
     start_ms : int
         The time of the first payment.
+    clock : callable
+        Returns the time (ms) up to which files are due.
     """
 
     directory: Path
     start_ms: int
     hours: float = HOURS
+    clock: Callable[[], int] = now_ms
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -94,7 +103,7 @@ class LivingStream:
 
     def __enter__(self) -> Self:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.write_until(_now_ms())
+        self.write_until(self.clock())
         self._thread.start()
         return self
 
@@ -119,12 +128,8 @@ class LivingStream:
         last_fault, goes_on = "", True
         while goes_on and not self._stopped.wait(EVERY_MS / 1000):
             try:
-                goes_on = self.write_until(_now_ms())
+                goes_on = self.write_until(self.clock())
             except OSError as error:  # such as a full disk; missing payments come with the next file
                 if str(error) != last_fault:
                     err.print(f"payments wait: {plain(str(error))}", soft_wrap=True)
                     last_fault = str(error)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -31,7 +31,7 @@ from demo.generated_data import (
     sent_files,
 )
 from demo.inventory import Inventory
-from demo.living_stream import LIVING, LivingStream, first_payment_ms
+from demo.living_stream import LIVING, LivingStream, first_payment_ms, now_ms
 from demo.look_around import look_around
 from demo.spatial_map import draw
 from demo.topics import Topics
@@ -207,7 +207,7 @@ class _Living:
         All are unpaused at once, so that each has a correction of the first interval.
         """
         first = self.demo_queries[0]
-        self._running.enter_context(LivingStream(first.query.stream[1].path, first_payment_ms()))
+        self._running.enter_context(LivingStream(first.query.stream[1].path, first_payment_ms(now_ms())))
         for demo_query in self.demo_queries:
             demo_query.unpause()
         self._runs.append(scenarios.payments(first))

@@ -28,6 +28,7 @@ RULES: tuple[Callable[[Path], Iterable[Problem]], ...] = (
     pages.extras,
     pages.python_names,
     pages.glossaries,
+    pages.paths,
     pages.links,
     reference.sections,
     reference.commands,

@@ -1,4 +1,4 @@
-"""Pages that people write have what the code has: variables, exit codes, extras, names; one glossary, whole links."""
+"""Pages that people write have what the code has: variables, exit codes, extras, names; whole links and paths."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import tailrace.testing
 from tailrace.ground.errors import Problem
 
 _ADDRESS = r"https://[\w.-]+\.[a-z]+(/[^\s]*)?"
+_TOPS = ("tests", "tools", "include", "docs", "dags", "spark_apps", "plugins")
 
 
 def lacking(page: str, what: str, due: Iterable[str], text: str, pattern: str) -> Iterator[Problem]:
@@ -78,16 +79,36 @@ def glossaries(root: Path) -> Iterator[Problem]:
             yield Problem("docs/glossary.md", f"{term} has {count} rows, with those of CONTRIBUTING.md", "one row")
 
 
-def links(root: Path) -> Iterator[Problem]:
-    """Yield the links to other sites that are not whole, and the README's links to files that there are not."""
+def lines_of_pages(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield each line of README, CONTRIBUTING and the pages, after its file and number."""
     for file in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))):
         for number, line in enumerate(file.read_text().splitlines(), 1):
-            place = f"{file.relative_to(root)}:{number}"
-            for link in re.findall(r"\]\((\w+:[^)\s]*)", line) + re.findall(r"<(https?:[^>]*)>", line):
-                if not re.fullmatch(_ADDRESS, link):
-                    yield Problem(place, f"{link} is no whole address", "https://HOST/PATH")
-            if file.name == "README.md":
-                paths = re.findall(r"\]\(([^)#]+)", line) + re.findall(r'(?:src|srcset)="([^"]+)"', line)
-                for path in paths:
-                    if ":" not in path and not (root / path).is_file():
-                        yield Problem(place, f"there is no file {path}", "a file's path below the top of the tree")
+            yield f"{file.relative_to(root)}:{number}", line
+
+
+def paths(root: Path) -> Iterator[Problem]:
+    """Yield the paths of the tree in backticks, and the names of Python files, that no file has."""
+    modules = [file.relative_to(root) for top in _TOPS for file in (root / top).rglob("*.py")]
+    for place, line in lines_of_pages(root):
+        for word in " ".join(re.findall(r"`([^`]+)`", line)).split():
+            path = word.partition("::")[0]
+            if path.startswith(tuple(f"{top}/" for top in _TOPS)):
+                is_there = any(root.glob(path))
+            elif re.fullmatch(r"[\w/*-]+\.py", path):
+                is_there = any(module.match(path) for module in modules)
+            else:
+                continue
+            if not is_there:
+                yield Problem(place, f"there is no file {path}", "a file of the tree")
+
+
+def links(root: Path) -> Iterator[Problem]:
+    """Yield the links to other sites that are not whole, and the README's links to files that there are not."""
+    for place, line in lines_of_pages(root):
+        for link in re.findall(r"\]\((\w+:[^)\s]*)", line) + re.findall(r"<(https?:[^>]*)>", line):
+            if not re.fullmatch(_ADDRESS, link):
+                yield Problem(place, f"{link} is no whole address", "https://HOST/PATH")
+        if place.startswith("README.md"):
+            for path in re.findall(r"\]\(([^)#]+)", line) + re.findall(r'(?:src|srcset)="([^"]+)"', line):
+                if ":" not in path and not (root / path).is_file():
+                    yield Problem(place, f"there is no file {path}", "a file's path below the top of the tree")

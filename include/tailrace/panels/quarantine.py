@@ -16,9 +16,10 @@ from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.reject_advice import QueryLine, RejectAdvice
-from tailrace.panels.rejected_records import OTHERS, IsAsked, RejectedFiles, RejectsByReason, groups_of
+from tailrace.panels.rejected_records import IsAsked, RejectedFiles, RejectsByReason, groups_of
 from tailrace.sources.record_place import places_of
 from tailrace.storage.progress import committed_until
+from tailrace.storage.rejections import OTHERS
 from tailrace.storage.status import wall_ms
 
 LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason

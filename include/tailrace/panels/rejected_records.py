@@ -15,14 +15,10 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost
-from tailrace.storage.rejections import without_values
+from tailrace.storage.rejections import OTHERS, counted_as, without_values
 from tailrace.storage.tables import Tables
 from tailrace.tables.every import in_ms
 
-OTHERS = "other reasons"
-"""The name of all reasons beyond the first hundred."""
-
-MOST_REASONS = 100
 _AT_ONCE = 16_384  # records
 _REASONS_AT_ONCE = 1 << 16
 _BYTES = 1 << 20  # of records at once, as stored; in memory they may take several times as many
@@ -158,7 +154,7 @@ class RejectsByReason:
             [([], "count_all"), ("arrival_time", "max"), ("stream", "first")]
         )
         for reason, count, last, stream in zip(*(grouped[name].to_pylist() for name in _GROUPED), strict=True):
-            known = reason if reason in self.by_reason or len(self.named) < MOST_REASONS else OTHERS
+            known = counted_as(reason, self.by_reason)
             before = self.by_reason.get(known, ReasonCount(0, None, stream))
             newest = max((each for each in (before.last, last) if each is not None), default=None)
             self.by_reason[known] = replace(before, records=before.records + count, last=newest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
@@ -16,13 +16,21 @@ from tailrace.storage.tables import Tables
 _VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of a record, or a position in it
 _LONGEST_EXAMPLE = 120
 MOST_REASONS = 100
-_OTHERS = "other reasons"
+
+OTHERS = "other reasons"
+"""The name of all reasons beyond the first hundred."""
+
 _COLUMNS = ["reason", "position"]
 
 
 def without_values(reasons: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Return reasons without the parts that differ by record, so that records can be counted by them."""
     return pc.replace_substring_regex(reasons, _VALUE, "")
+
+
+def counted_as(reason: str, counted: Collection[str]) -> str:
+    """Return the reason that a record counts for: its own one, or `OTHERS` where there are a hundred already."""
+    return reason if reason in counted or len(counted) < MOST_REASONS else OTHERS
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Rejections:
         rows = pa.table({"reason": reason, "row": pa.array(range(quarantine.num_rows), pa.int64())})
         grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
         for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
-            known = name if name in self.by_reason or len(self.by_reason) < MOST_REASONS else _OTHERS
+            known = counted_as(name, self.by_reason)
             before = self.by_reason.get(known) or Rejected(0, *_example(quarantine.slice(first, 1)))
             self.by_reason[known] = replace(before, records=before.records + count)
 

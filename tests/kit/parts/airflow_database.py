@@ -48,7 +48,14 @@ class AirflowDatabase:
         )
 
     def run(
-        self, dag_id: str, run_id: str, state: str, ended: int | None, started: int = 0, **reasons: str | None
+        self,
+        dag_id: str,
+        run_id: str,
+        state: str,
+        ended: int | None,
+        started: int = 0,
+        interval: tuple[int, int] | None = None,
+        **reasons: str | None,
     ) -> None:
         """Add a run, and its failed tasks with the reasons that they have left; the first of them failed first."""
         began, end = _time(started), None if ended is None else _time(ended)
@@ -61,6 +68,8 @@ class AirflowDatabase:
             run_after=began,
             start_date=began,
             end_date=end,
+            data_interval_start=None if interval is None else _time(interval[0]),
+            data_interval_end=None if interval is None else _time(interval[1]),
             log_template_id=None,
         )
         for number, (task, reason) in enumerate(reasons.items()):
@@ -69,7 +78,12 @@ class AirflowDatabase:
             task_keys = {"id": uuid.uuid4(), "try_number": 1, "pool": "", "pool_slots": 1, "map_index": -1}
             self._add(TaskInstance, **keys, **task_keys, state="failed", end_date=failed)
             if reason is not None:
-                self._add(XComModel, **keys, dag_run_id=number_of_run, map_index=-1, key="reason", value=reason)
+                self.xcom(dag_id, run_id, task, "reason", reason, number_of_run)
+
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str, value: Any, number_of_run: int = 1) -> None:
+        """Add a value that a task of a run has left."""
+        keys = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "key": key}
+        self._add(XComModel, **keys, dag_run_id=number_of_run, map_index=-1, value=value)
 
     def _add(self, model: Any, **values: Any) -> Any:
         """Add a row, and return the first column of its key."""

@@ -9,6 +9,8 @@ import shlex
 import pytest
 import typer
 
+from tailrace.advice import proposal
+from tailrace.advice.proposal import propose
 from tailrace.advice.templates import TEMPLATES
 from tailrace.cli import init as command
 from tailrace.kinds import KINDS
@@ -50,10 +52,11 @@ def test_no_file_is_ever_replaced(tailrace, directory, arguments):
 
 
 def test_a_file_that_comes_meanwhile_is_not_replaced(tailrace, directory, monkeypatch):
-    def print_late(proposal):
+    def propose_slowly(*arguments):
         (directory / "query.yaml").write_text("mine")
+        return propose(*arguments)
 
-    monkeypatch.setattr(command, "_print", print_late)
+    monkeypatch.setattr(proposal, "propose", propose_slowly)
     assert "is there already" in tailrace("init", "my file.csv", code=2).stderr
     assert (directory / "query.yaml").read_text() == "mine"
 

@@ -14,6 +14,7 @@ import tailrace as package
 from tailrace.api import stream_state
 from tailrace.cli import driver_commands, record_readers
 from tailrace.ground.errors import refuse
+from tailrace.sources import record_place
 from tailrace.storage.layout import Layout
 
 QUERY = """name: warmth
@@ -252,5 +253,5 @@ def test_work_and_failures_name_the_warehouse_before_all_else(tailrace, monkeypa
     ran = tailrace("run", file, "--bounded", "--engine", "local").stderr
     assert ran.startswith(said)
     assert ran.count(said) == 1
-    monkeypatch.setattr(record_readers, "_in_order", lambda _: 1 / 0)
+    monkeypatch.setattr(record_place, "places_of", lambda _: 1 / 0)
     assert tailrace("quarantine", "warmth", code=1).stderr.startswith(f"{said}failed ZeroDivisionError")

@@ -16,6 +16,7 @@ from kit.runs.memory_pair_tables import MemoryPairTables
 from tailrace.answers.by_pair import _is_known
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.sortable import to_sortable_text
+from tailrace.storage.log import Log
 
 JOIN = Join(reach=10, tick=10)
 FAR = [Item(1000, 1000, "far", "z")]
@@ -132,9 +133,8 @@ def test_nothing_is_read_where_no_tuple_is_late_and_no_pair_known(value, monkeyp
     left = [Item(1, 1, "a", "v"), Item(500, 500, "far", "z")]
     right = [Item(2, 2, "b", "u"), *FAR, *([Item(5, 1011, "c", "v")] if value else [])]
     desk, read = MemoryPairTables((left, right), JOIN), []
-    past = desk.past(1020)
-    monkeypatch.setattr(past, "_read", lambda logs=past._read: read.append(1) or logs())
-    monkeypatch.setattr(desk, "past", lambda before: past)
+    logs = Log.from_segments
+    monkeypatch.setattr(Log, "from_segments", lambda *arguments: read.append(1) or logs(*arguments))
     desk.revise(desk.kind.answers.closed((0, 10), 100), 1020, "some")
     assert bool(read) == bool(value)
 

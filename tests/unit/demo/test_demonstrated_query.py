@@ -25,7 +25,7 @@ FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 class Airflow:
     """Scripted API: one list of run states for each poll of a run type; the last list repeats."""
 
-    directory, calibration = Path("airflow"), "success"
+    directory, calibration, tasks = Path("airflow"), "success", ()
     dags = ("stream_districts", "stream_flights", "correct_flights", "calibrate_flights")
 
     def __init__(self, **polls: list[list[str]]) -> None:
@@ -37,7 +37,7 @@ class Airflow:
         if method == "PATCH":
             self.asked.append(f"{path} {body}")
         if "run_type" not in query:
-            return {"task_instances": [], "state": self.calibration}
+            return {"task_instances": self.tasks, "state": self.calibration}
         polls = self._looks.get(query["run_type"], [[]])
         states = polls.pop(0) if len(polls) > 1 else polls[0]
         self.asked.append(" ".join([query["run_type"], *states]))
@@ -93,8 +93,8 @@ def test_the_calibration_that_comes_with_unpausing_is_waited_for_whatever_it_fin
 
 
 def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_query, monkeypatch):
+    monkeypatch.setattr(Airflow, "tasks", [{"state": "failed"}])
     demonstration = demo_query(scheduled=[["running"]])
-    monkeypatch.setattr(DemoQuery, "_states", lambda *_, **__: {"failed": 1})
     with pytest.raises(RuntimeError, match="stream_flights failed; the logs are in airflow/logs"):
         demonstration.await_scheduled_correction("run")
 
@@ -205,7 +205,7 @@ def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(demo_que
 
 def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(walkthrough, "_start_afresh", lambda home: pytest.fail("it was not refused"))
+    monkeypatch.setattr(walkthrough, "Inventory", lambda _: pytest.fail("it was not refused"))
     monkeypatch.chdir(FLIGHTS.parents[2])
     with pytest.raises(Refused, match=r"--spatial: matplotlib is not installed"):
         walkthrough.demonstrate(tmp_path / "home", bounded=True, spatial=True)

@@ -87,10 +87,9 @@ def test_a_file_comes_once_its_time_has_passed_and_each_payment_comes_once(tmp_p
     assert [record["received_at"] for record in found] == sorted(record["received_at"] for record in found)
 
 
-def test_what_should_have_come_is_there_at_once_and_nothing_comes_after_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(living_stream, "_now_ms", lambda: START_MS + 10 * EVERY_MS)
+def test_what_should_have_come_is_there_at_once_and_nothing_comes_after_the_end(tmp_path):
     before = threading.active_count()
-    with LivingStream(tmp_path / "payments", START_MS, hours=0.1) as stream:
+    with LivingStream(tmp_path / "payments", START_MS, 0.1, lambda: START_MS + 10 * EVERY_MS) as stream:
         assert len(list(stream.directory.iterdir())) == 10
     assert threading.active_count() == before
 
@@ -112,10 +111,9 @@ def test_where_a_file_cannot_be_written_it_comes_later_and_that_is_said_once(tmp
     assert capsys.readouterr().err == "payments wait: no space left\n"
 
 
-def test_the_stream_begins_with_the_newest_interval_of_corrections_that_is_over(monkeypatch):
+def test_the_stream_begins_with_the_newest_interval_of_corrections_that_is_over():
     assert {load(file).correction.schedule for file in LIVING} == {"*/5 * * * *"}
-    monkeypatch.setattr(living_stream, "_now_ms", lambda: 10 * INTERVAL_MS + 1)
-    assert first_payment_ms() == 9 * INTERVAL_MS
+    assert first_payment_ms(10 * INTERVAL_MS + 1) == 9 * INTERVAL_MS
 
 
 @pytest.mark.needs("long")

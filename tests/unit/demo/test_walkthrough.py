@@ -129,7 +129,7 @@ def test_what_a_checkout_lacks_is_refused_before_anything_is_written(tmp_path, m
     (tmp_path / FLIGHTS).write_text((ROOT / FLIGHTS).read_text())
     (tmp_path / lacks).rename(tmp_path / "elsewhere")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
+    monkeypatch.setattr(walkthrough, "Inventory", lambda _: pytest.fail("it was not refused"))
     with pytest.raises(Refused, match=fault):
         demonstrate(tmp_path / "home", bounded=True)
     assert not (tmp_path / "home").exists()
@@ -137,7 +137,7 @@ def test_what_a_checkout_lacks_is_refused_before_anything_is_written(tmp_path, m
 
 def test_a_demonstration_does_not_end_another_one_that_runs_in_its_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
+    monkeypatch.setattr(walkthrough, "Inventory", lambda _: pytest.fail("it was not refused"))
     Inventory(tmp_path).begin([])
     held = held_directory(tmp_path, "", lambda: refuse("", "", ""))
     with held, pytest.raises(Refused, match="a demonstration runs there"):

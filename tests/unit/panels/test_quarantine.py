@@ -14,12 +14,12 @@ from kit.runs.local_driver import Driver
 from kit.runs.query_views import view_of
 from kit.runs.warehouse import EPOCH, TIME
 from tailrace.panels import quarantine as module
-from tailrace.panels import rejected_records
 from tailrace.panels.cells import LONGEST
 from tailrace.panels.quarantine import QuarantineShown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.rejected_records import RejectedFiles
 from tailrace.query.loading import load
+from tailrace.storage import rejections
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
@@ -264,7 +264,7 @@ def test_a_record_ahead_of_the_wall_clock_is_not_now(tmp_path, monkeypatch):
 
 
 def test_reasons_without_end_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(rejected_records, "MOST_REASONS", 2)
+    monkeypatch.setattr(rejections, "MOST_REASONS", 2)
     rows = [{"stream": "s", "position": f"a#{n}", "reason": f"r{n}", "arrival_time": n * 1000} for n in range(4)]
     view = quarantine(tmp_path, rows)
     assert [(each.reason, each.records) for each in ask(view).reasons] == [("r2", 1), ("r3", 1), ("other reasons", 2)]

@@ -87,20 +87,21 @@ def days(tmp_path: Path) -> Path:
 
 
 def listed_by(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The directories that a poll lists, where all have changed just now."""
-    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: False)
+    """The directories that a poll lists."""
     listed, entries = list[str](), LocalDirectory.entries
     monkeypatch.setattr(LocalDirectory, "entries", lambda self, path: listed.append(path) or entries(self, path))
     stream.poll()
     return listed
 
 
+_FAR_S = 1 << 32  # a change time that no directory can have for long: it is listed at each poll
 ALL = [f"2026-11-0{day}/a.json" for day in (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_partitions_before_the_two_newest_are_not_listed_again(days, monkeypatch, restarts):
-    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: False)
+    for directory in (days, *days.iterdir()):
+        os.utime(directory, (_FAR_S, _FAR_S))
     stream = Stream(days)
     assert stream.poll(6) == ALL
     if restarts:
@@ -113,8 +114,8 @@ def test_partitions_before_the_two_newest_are_not_listed_again(days, monkeypatch
 
 
 def test_a_directory_that_does_not_change_is_listed_now_and_then(tmp_path, monkeypatch):
-    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: True)
     add(tmp_path, "a.json")
+    os.utime(tmp_path, (1, 1))
     stream = Stream(tmp_path)
     stream.poll(3)
     listed, entries = list[str](), LocalDirectory.entries
@@ -122,7 +123,7 @@ def test_a_directory_that_does_not_change_is_listed_now_and_then(tmp_path, monke
     assert stream.poll(30) == []
     assert len(listed) == 3, "every ten seconds"
     add(tmp_path, "b.json")
-    os.utime(tmp_path, (1, 1))
+    os.utime(tmp_path, (2, 2))
     assert stream.poll(3) == ["b.json"]
 
 

@@ -102,9 +102,16 @@ def test_the_memory_of_an_index_is_counted(geometries: Geometries, least: int):
     assert least <= LocalIndex.from_geometries(geometries, NEAR).nbytes <= 5 * least
 
 
-def test_two_threads_do_not_change_it_at_once(monkeypatch):
-    make_room, locked = IndexCache._make_room, []
-    monkeypatch.setattr(IndexCache, "_make_room", lambda self: locked.append(self._lock.locked()) or make_room(self))
-    cache = IndexCache(1 << 20)
-    cache.indexes("left", [], [], lambda chunk: None)
+def test_two_threads_do_not_change_it_at_once():
+    """The cache asks for the size of an index only while it holds its lock."""
+    cache, locked = IndexCache(1 << 20), []
+
+    class Index:
+        @property
+        def nbytes(self) -> int:
+            locked.append(cache._lock.locked())
+            return 1
+
+    chunk = Chunk(pa.record_batch({"name": ["a"]}), None, "a")
+    cache.indexes("left", [chunk], [True], lambda chunk: Index())
     assert locked == [True]

@@ -15,39 +15,36 @@ from kit.runs.warehouse import make_query, make_stream, write_files
 from kit.suite.waiting import until
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
-from tailrace.stream import app, local_stream
+from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 
 
-def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
+def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path):
     write_files(make_stream(10, seed=1), tmp_path / "in", [0, 10])
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     layout = Layout.for_query(tmp_path / "wh", query.name)
     with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
         local_stream.run(query, tmp_path / "wh", RunOptions())
     assert layout.manifest() is None
-    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 1
 
 
-# A driver whose batches are replaced: it says that it runs them, and goes on when it is asked to.
+# A driver that says that its first batch was run, and goes on when it is asked to.
 DRIVER = """
 import sys
 from pathlib import Path
 from kit.oracles.oracle import Settings
-from tailrace.stream import app, local_stream
+from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from kit.runs.warehouse import make_query
 
-def run_batches(*arguments):
+def wait(*arguments):
     print("runs", flush=True)
     sys.stdin.readline()
-    return 7
 
-app._run_batches = run_batches
 home = Path(sys.argv[1])
 query = make_query(home / "in", Settings(500, 100, 100, "sum", "none"))
-print(local_stream.run(query, home / "wh", RunOptions()), flush=True)
+print(local_stream.run(query, home / "wh", RunOptions(), wait), flush=True)
 """
 
 
@@ -67,8 +64,7 @@ def driver(tmp_path):
 
 
 @pytest.mark.needs("process")
-def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_path, driver, monkeypatch):
-    monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
+def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_path, driver):
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     driver.send_signal(signal.SIGSTOP)
     until(lambda: psutil.Process(driver.pid).status() == psutil.STATUS_STOPPED)
@@ -77,13 +73,12 @@ def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_
     driver.send_signal(signal.SIGCONT)
     with pytest.raises(Busy):
         local_stream.run(query, tmp_path / "wh", RunOptions())
-    assert driver.communicate("go on\n") == ("7\n", None)
+    assert driver.communicate("go on\n") == ("1\n", None)
     assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
 
 
 @pytest.mark.needs("process")
-def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver, monkeypatch):
-    monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
+def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver):
     driver.send_signal(signal.SIGSTOP)
     driver.kill()
     driver.wait()

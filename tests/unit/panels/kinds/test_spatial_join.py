@@ -14,6 +14,7 @@ from kit.runs.table_runs import VERSIONS, make_query, start, write_stream, write
 from tailrace.panels.kind import PANEL
 from tailrace.panels.kinds import spatial_join as panel
 from tailrace.partition.grid import Grid
+from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import run
 
 GRID = Grid((0.0, 0.0, 10.0, 10.0), 8)
@@ -67,9 +68,15 @@ def test_of_many_cells_the_most_loaded_are_shown(joined, monkeypatch):
 
 
 def test_the_cells_of_few_batches_are_held_at_a_time(joined, monkeypatch):
-    whole, by_cell, held = shown(PANEL, joined), panel._by_cell, []
+    whole, batches, held = shown(PANEL, joined), Tables.batches, []
+
+    def counted(*arguments):
+        for rows in batches(*arguments):
+            held.append(rows.num_rows)
+            yield rows
+
     monkeypatch.setattr(panel, "AT_ONCE", 1)
-    monkeypatch.setattr(panel, "_by_cell", lambda loads, grid: held.append(len(loads)) or by_cell(loads, grid))
+    monkeypatch.setattr(Tables, "batches", counted)
     assert shown(PANEL, joined) == whole
     assert max(held) == 1
     assert sum(held) == joined.tables.read("metrics").num_rows
