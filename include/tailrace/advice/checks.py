@@ -1,4 +1,4 @@
-"""Checks of a machine: each gives a finding with its remedy, within a limit of time."""
+"""Runs checks: each returns findings with remedies, within a time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.ground.errors import RIGHT, Refused, with_remedy
 
 
 class CheckStatus(StrEnum):
-    """The result of a check: a warning stops some commands, a fault stops the ones that matter."""
+    """The result of a check: a warning affects some commands, a fault affects essential ones."""
 
     ok = "ok"
     warning = "warning"
@@ -21,7 +21,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check; `remedy` is empty where nothing is to be done."""
+    """The result of a check; `remedy` is empty if nothing has to be done."""
 
     check: str
     status: CheckStatus
@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A check by its name; it returns its findings, or raises."""
+    """A named check; it returns its findings, or raises an error."""
 
     name: str
     run: Callable[[], Sequence[Finding]]
@@ -58,10 +58,10 @@ def fault(check: str, finding: str, remedy: str) -> Finding:
 
 
 def run_checks(checks: Sequence[Check], limit_s: float) -> list[Finding]:
-    """Run checks beside each other, and return their findings in order; one that takes too long is a fault.
+    """Run checks in parallel, and return their findings in order; a check that takes too long is a fault.
 
-    A thread that does not end stays behind, as a daemon. Of an error that names no fault only its type is shown: its
-    text may hold a secret.
+    A thread that does not end stays, as a daemon. For an unexpected error only the type is shown, as its text may
+    contain a secret.
     """
     results: list[list[Finding]] = [[] for _ in checks]
     threads = [
@@ -84,7 +84,7 @@ def _run(check: Check, result: list[Finding]) -> None:
         findings = check.run()
     except Refused as refused:
         findings = [fault(check.name, f"{each.where}: {each.fault}", each.remedy) for each in refused.problems]
-    except ConnectionError as error:  # the product's own: it names the place, and no secret
+    except ConnectionError as error:  # our own error, which contains no secret
         text, _, remedy = with_remedy(error).partition(RIGHT)
         findings = [fault(check.name, text, remedy)]
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Words in the names of columns that show which part of a query a column may be."""
+"""Words in column names that show which part of a query a column may be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VALUE += r"|paid|fee|fare|turnover|betrag|preis|umsatz"
 PLACE = r"\blat|\blon|longitude|latitude|\bx\b|\by\b|year|month|day|hour|code|zip|port"
 MONEY = r"price|amount|cost|paid|total|revenue|turnover|\bfee|_fee|fare|\btax|_tax|betrag|preis|umsatz"
 MEASURE = r"temp|speed|delay|score|rate|level|distance|latency|humid|pressure|weight|percent|ratio|degree|second|_ms\b"
-"""Names of numbers that are no money, though all of them may have two digits after the point."""
+"""Words for numbers that are no money, even if all have two digits after the point."""
 IDENTITY = (
     r"key|sensor|device|user|customer|client|country|city|station|host|name|symbol|carrier|airline|\bline|machine"
 )

@@ -1,4 +1,4 @@
-"""Profiles of the columns of a sample: what their values are like, as far as their part in a query depends on it."""
+"""Profiles of the columns of a sample: properties of their values that decide their part in a query."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class ColumnProfile:
     Attributes
     ----------
     dtype : DataType
-        Its type; of texts the narrowest one that has all of them.
+        Its type; for texts the narrowest type that has all values.
     rows, nulls, distinct : int
-        The number of its records, of those without a value, and of different values.
+        The number of records, of records without a value, and of distinct values.
     numbers : float
         The share of its values that are numbers.
     time : TimeForm or None
-        How its times are written; None: it holds none.
+        The form of its times; None if it has none.
     is_counting : bool
-        Whether it holds integers of which each is one more than the one before.
+        Whether it holds consecutive integers.
     is_named : bool
-        Whether a tuple's id or key can come from it: its values are texts or integers.
+        Whether it can be a tuple's id or key, as its values are texts or integers.
     example : str
         Its first value.
     money : int or None
-        Of amounts of money: the digits after the point; None: its numbers are others, or exact as they are.
+        For amounts of money, the digits after the point; None for other numbers, or exact ones.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ColumnProfile:
 
     @property
     def uniqueness(self) -> float:
-        """The share of its records that have a value, and one of their own."""
+        """The share of records with a unique value."""
         return self.distinct / self.rows if self.rows else 0.0
 
     def line(self) -> str:
@@ -72,7 +72,7 @@ class ColumnProfile:
 
 
 def profiles_of(table: pa.Table, order: DateOrder | None = None) -> dict[str, ColumnProfile]:
-    """Profile the columns of a table; `order` as of `time_form`."""
+    """Profile the columns of a table; `order` is as for `time_form`."""
     return {name: _profile(name, table.column(name), order) for name in table.column_names}
 
 
@@ -117,10 +117,11 @@ _DIGITS = r"^\s*-?\d+(?:\.(?P<digits>\d*))?\s*$"
 
 
 def money_scale(name: str, values: pa.ChunkedArray) -> int | None:
-    """Return the digits after the point of a column of money; None where its numbers are others.
+    """Return the digits after the point of a column of money; None for other numbers.
 
-    All of its texts have two, and its name is of no measurement; or it is named like money, and none has more than
-    four. Texts that are no numbers are not looked at. A column of integers or decimals is exact as it is.
+    A column is money if all its texts have two digits and its name is of no measurement; or if it is named like money,
+    and none has more than four. Texts that are no numbers are ignored. A column of integers or decimals is already
+    exact.
     """
     digits = _digits(values)
     if digits is None:

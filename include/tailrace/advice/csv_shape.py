@@ -1,4 +1,4 @@
-"""Finds the delimiter of CSV and its decimal sign; refuses CSV that no source reads, with a command that mends it."""
+"""Finds the delimiter and the decimal sign of CSV; refuses unreadable CSV, with a command that repairs it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tailrace.sources.utf_8 import is_utf_8
 _LOOKED_AT = 1 << 20
 _LINES = 100
 _DATUM = re.compile(r"\s*[-+]?[\d.,:/TZ +-]*\d[\d.,:/TZ +-]*\s*")
-"""A number, or a time: what names no column."""
+"""Matches a number or a time, which is no column name."""
 
 _QUOTED = re.compile('"[^"]*"')
 _NUMBERS = r"^(-?\d+({}\d+)?)?$"
-"""Matches a field of a column of numbers whose decimals follow a sign; an empty one is null."""
+"""Matches a field of a column of numbers with a decimal sign; an empty field is null."""
 
 _NO_THOUSANDS = r",(\d{1,2}|\d{4,})$"
-"""Matches a number whose comma separates decimals: thousands have three digits."""
+"""Matches a number with a decimal comma; a comma before three digits may separate thousands."""
 
 
 def delimiter_of(file: SourceFile) -> str:
@@ -35,7 +35,7 @@ def delimiter_of(file: SourceFile) -> str:
     Raises
     ------
     Refused
-        With a command that mends the file, where there is one.
+        With a command that repairs the file, if there is one.
     """
     with open_source(file) as opened:
         text = opened.read(_LOOKED_AT)
@@ -61,28 +61,28 @@ def delimiter_of(file: SourceFile) -> str:
 
 
 def decimal_of(texts: pa.Table) -> str:
-    """Return the sign of the decimals in a sample's columns of texts.
+    """Return the decimal sign in a sample's columns of texts.
 
-    It is a comma where more columns of numbers have commas than points. A column in which three digits follow each
-    comma has none: they may be thousands.
+    It is a comma if more columns of numbers have commas than points. A column in which three digits follow each comma
+    does not count, as these may be thousands.
     """
     return COMMA if sum(map(has_decimal_commas, texts.columns)) > sum(map(_has_points, texts.columns)) else POINT
 
 
 def has_decimal_commas(texts: pa.ChunkedArray) -> bool:
-    """Test whether all texts of a column are numbers, some with a comma before their decimals."""
+    """Test whether all texts of a column are numbers, some with a decimal comma."""
     is_one = pc.any(pc.match_substring_regex(texts, _NO_THOUSANDS)).as_py()
     return bool(is_one and pc.all(pc.match_substring_regex(texts, _NUMBERS.format(","))).as_py())
 
 
 def _has_points(texts: pa.ChunkedArray) -> bool:
-    """Test whether all texts of a column are numbers, some with a point before their decimals."""
+    """Test whether all texts of a column are numbers, some with a decimal point."""
     is_one = pc.any(pc.match_substring(texts, POINT)).as_py()
     return bool(is_one and pc.all(pc.match_substring_regex(texts, _NUMBERS.format(r"\."))).as_py())
 
 
 def _separates(separator: str, lines: list[str]) -> bool:
-    """Test whether most lines have a character as often as the first line, where commas are no more frequent."""
+    """Test whether most lines have a character as often as the first line, which has no more commas than that."""
     in_first, commas = lines[0].count(separator), lines[0].count(COMMA)
     if not in_first or in_first < commas:
         return False

@@ -1,7 +1,8 @@
-"""The delay profile of a sample: how long its records take to arrive, how far out of order they come, and the slack K.
+"""The delay profile of a sample: the delays of its records, their disorder, and the slack K that they need.
 
-The wait of a record is t_max − event time, as of the records up to it in order of arrival: the least slack K (allowed
-lateness) with which the frontier (the watermark) has not passed it. Ticks are left out: within one, a wait is less.
+The wait of a record is t_max − event time, with t_max over the records up to it in order of arrival. It is the least
+slack K (allowed lateness) with which the frontier (the watermark) has not passed the record. Ticks are ignored; within
+one, the wait is less.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.duration import rounded_duration
 
 SHARES = (0.01, 0.05)
-"""Shares of records that may come behind the frontier, for which the slack is shown."""
+"""Shares of records that may come behind the frontier; the slack is shown for each."""
 
 _SKEW_MS = 60_000  # the default of bounds.skew: an event time moves t_max no further beyond its arrival
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
@@ -38,9 +39,9 @@ class DelayProfile:
     Attributes
     ----------
     delay : ndarray, shape (n,), or None
-        Arrival − event time in ms; None where arrival times are not known.
+        Arrival − event time in ms; None without arrival times.
     wait : ndarray, shape (n,)
-        The waits in ms, in order of arrival; without arrival times in the order of the files.
+        The waits in ms, in order of arrival; without arrival times, in the order of the files.
     first, last : int
         The range of most event times: their 1 % and 99 % quantiles, in ms.
     """
@@ -63,13 +64,13 @@ class DelayProfile:
         return DelayProfile(delay, wait, first, last)
 
     def slack_ms(self, share: float) -> int:
-        """Return the least slack with which no more than a share of these records comes behind the frontier."""
+        """Return the least slack with which at most a share of these records comes behind the frontier."""
         allowed = int(len(self.wait) * share)
         return int(np.partition(self.wait, -allowed - 1)[-allowed - 1])
 
     @property
     def disordered(self) -> float:
-        """The share of records that come after one with a later event time."""
+        """The share of records that come after a record with a later event time."""
         return float(np.mean(self.wait > 0))
 
     def lines(self) -> Iterator[str]:
@@ -91,13 +92,13 @@ class DelayProfile:
 
 
 def rounded_up(value_ms: int) -> int:
-    """Round a duration up to few digits: by at most a tenth, or by less than 100 ms."""
+    """Round a duration up to few digits, by at most a tenth, or by less than 100 ms."""
     step = next(step for most, step in _STEPS_MS if value_ms <= most)
     return -(-value_ms // step) * step
 
 
 def _histogram(delay: Ints) -> Iterator[str]:
-    """Yield a bar for each range of delays that has some."""
+    """Yield a bar for each range that has delays."""
     counts = np.bincount(np.searchsorted(_BINS_MS, delay, side="left"), minlength=len(_BINS_MS) + 1)
     labels = [*(f"≤ {rounded_duration(end)}" for end in _BINS_MS), f"> {rounded_duration(_BINS_MS[-1])}"]
     shown = np.flatnonzero(counts)

@@ -26,14 +26,14 @@ _JAVA_LIMIT_S = 8.0
 _GIB = 1 << 30
 _MEMORY = _GIB // 4, 2 * _GIB
 _DISK = _GIB // 8, 2 * _GIB
-"""Bytes below which too little is free, and below which it is little."""
+"""Free bytes below which the finding is a fault, and below which it is a warning."""
 
 _PORTS = {8080: "Airflow's pages, as compose starts them", 9001: "a driver host"}
 _SKEW_S = 2.0
 
 
 def machine_checks(warehouse: str | None) -> Iterator[Check]:
-    """Yield the checks of this machine, and of the warehouse where one is named."""
+    """Yield the checks of this machine, and of a warehouse, if one is named."""
     yield Check("java", lambda: [check_java()])
     yield Check("memory", lambda: [check_memory(int(psutil.virtual_memory().available))])
     yield Check("processors", lambda: [ok("processors", f"{len(os.sched_getaffinity(0))}")])
@@ -48,7 +48,7 @@ def machine_checks(warehouse: str | None) -> Iterator[Check]:
 
 
 def check_java() -> Finding:
-    """Check that there is a Java that Spark runs on; without one the local engine runs."""
+    """Check that there is a Java version on which Spark runs; the local engine needs none."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=None if home is None else str(Path(home) / "bin"))
     if java is None:
@@ -71,7 +71,7 @@ def check_memory(available: int) -> Finding:
 
 
 def check_disk(checked: Path) -> Finding:
-    """Check the bytes that are free where a directory is, or would be made."""
+    """Check the free bytes of the disk on which a directory is, or would be created."""
     directory = nearest_directory(checked)
     free = _amount("disk", psutil.disk_usage(str(directory)).free, _DISK, f"more space on the disk of {directory}")
     return Finding(free.check, free.status, f"{free.finding} at {directory}", free.remedy)
@@ -97,7 +97,7 @@ def check_port(port: int, what: str) -> Finding:
 
 
 def check_clock(checked: Path) -> Finding:
-    """Compare the clock with the time of this installation, and with the disk's time, which a server may keep."""
+    """Compare the clock with the time of this installation, and with the disk's time, which may be a server's."""
     directory, now_s = nearest_directory(checked), time.time()
     installed_s = Path(__file__).stat().st_mtime
     if now_s < installed_s - 86_400:
@@ -112,7 +112,7 @@ def check_clock(checked: Path) -> Finding:
 
 
 def check_warehouse(warehouse: str) -> Finding:
-    """Check that a warehouse can be read, and on a disk that it can be written."""
+    """Check that a warehouse can be read and, on a disk, written."""
     if is_url(warehouse):
         Layout.for_query(warehouse, "doctor").manifest()
         return ok("warehouse", f"{warehouse} can be read")
@@ -128,7 +128,7 @@ def check_warehouse(warehouse: str) -> Finding:
 
 
 def nearest_directory(path: Path) -> Path:
-    """Return the directory itself, or the nearest one above it that is there."""
+    """Return the directory itself, or its nearest existing parent."""
     absolute = path.absolute()
     return next(each for each in (absolute, *absolute.parents) if each.is_dir())
 

@@ -1,4 +1,4 @@
-"""Checks of Python and of the packages beside tailrace, against the versions that it was built for."""
+"""Checks that Python and other packages have the versions that tailrace requires."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def package_checks() -> Iterator[Check]:
 
 
 def check_python() -> Finding:
-    """Check the version of Python against the one that the package wants."""
+    """Check that Python has the version that the package requires."""
     version_here = platform.python_version()
     try:
         wanted = metadata(_PACKAGE)["Requires-Python"] or ""
@@ -37,10 +37,10 @@ def check_python() -> Finding:
 
 
 def check_packages(declared: Iterable[str] | None = None) -> Iterator[Finding]:
-    """Yield a fault for each package that is missing or of a version that was not wanted; else one finding for all.
+    """Yield a fault for each package that is missing or has a wrong version; otherwise one finding for all.
 
-    `declared` has the requirements, by default the ones of the installed tailrace; requirements of extras
-    are left out, unless they are installed in another version.
+    `declared` has the requirements, by default the installed tailrace's. Requirements of extras are left out, unless
+    they are installed in a wrong version.
     """
     if find_spec("packaging") is None:
         yield warning("packages", "versions can't be compared without the package packaging", "pip install packaging")

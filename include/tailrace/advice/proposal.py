@@ -1,4 +1,4 @@
-"""Proposes a query for a sample, runs the check of a stream over it, and says what is doubtful, the worst first."""
+"""Proposes a query for a sample, checks the sample's records with it, and lists doubts, the worst first."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _MOST_OTHERS = 3
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user has said of a sample.
+    """The user's choices for a sample.
 
     Attributes
     ----------
     columns : dict
         The columns that are parts of a tuple, by part.
     timezone : str or None
-        The zone of times that state none.
+        The zone of times without one.
     date_order : "day", "month" or None
         The part that comes first in dates such as 03/04/2026.
     """
@@ -57,13 +57,13 @@ class Choices:
 class AmbiguousDates(Refused):
     """Raised if nothing shows whether days or months come first in dates.
 
-    Say it: `--date-order day` or `--date-order month`.
+    State it: `--date-order day` or `--date-order month`.
     """
 
 
 @dataclass(frozen=True)
 class QueryProposal:
-    """A query file for a sample, and what was found on the way to it."""
+    """A query file for a sample, with findings and doubts."""
 
     draft: QueryText
     text: str
@@ -72,7 +72,7 @@ class QueryProposal:
     profile: DelayProfile
 
     def doubts(self) -> Iterator[str]:
-        """Yield what is doubtful, the worst first."""
+        """Yield the doubts, the worst first."""
         draft, report = self.draft, self.report
         rejected = report.read - report.accepted
         if rejected > report.accepted:
@@ -90,7 +90,7 @@ class QueryProposal:
             yield "no column says when a record arrived: it arrives when it is read; or --arrival-time COLUMN"
 
     def findings(self) -> Iterator[str]:
-        """Yield what was found: the columns that are parts of a tuple and why, and the delay profile."""
+        """Yield the findings: the columns that are parts of a tuple, with reasons, and the delay profile."""
         for part, meaning in PARTS.items():
             role = self.draft.roles.parts.get(part)
             column = "none" if role is None else f"{shown(role.column.name, 40)}: {role.reason}"
@@ -107,13 +107,13 @@ class QueryProposal:
 
 
 def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
-    """Return a query for a sample, which runs on it; relative paths in it start at the directory of `file`.
+    """Return a query that runs on a sample; relative paths in it start at the directory of `file`.
 
     Raises
     ------
     AmbiguousDates
     Refused
-        When no column holds times, a column that the user has named does not fit, or no record of the sample does.
+        When no column holds times, a column named by the user does not fit, or no record of the sample fits.
     """
     columns = profiles_of(sample.table, choices.date_order)
     table = sample.table
@@ -138,7 +138,7 @@ def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
 
 
 def _headers_among(table: pa.Table) -> int:
-    """Return the number of records whose values are the names of their columns, as where files were joined to one."""
+    """Return the number of records whose values are the columns' names, as in concatenated files."""
     is_header = np.ones(table.num_rows, bool)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not is_text(column.type):
@@ -168,9 +168,9 @@ def _require(sample: TableSample, columns: Mapping[str, ColumnProfile], roles: R
 
 
 def _profile(query: Query, samples: Mapping[str, SourceSample]) -> DelayProfile | None:
-    """Measure the delays of the first records that fit; None where none does.
+    """Measure the delays of the first records that fit; None if none fits.
 
-    Times before the bounds that a query has by default are outliers, unless many records have them.
+    Times before a query's default bounds are outliers, unless many records have them.
     """
     for _, _, content in contents_of(query, samples):
         if content.tuples.num_rows:
@@ -186,7 +186,7 @@ _DERIVED = "time of the column"
 
 
 def _share_after(table: pa.Table, later: ColumnProfile, earlier: ColumnProfile) -> float:
-    """Return the share of records with two readable times in which `later` is not before `earlier`."""
+    """Return the share of records, among those with both times, in which `later` is not before `earlier`."""
     later_ms, is_later_known = _read(table, later)
     earlier_ms, is_earlier_known = _read(table, earlier)
     known = is_later_known & is_earlier_known

@@ -1,4 +1,4 @@
-"""Checks of what a query file names: connections, sources and tables, and the places of its answers."""
+"""Checks of the things that a query file names: connections, sources, tables and delivery targets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.stream.source_sample import sample_sources
 
 
 def query_checks(file: Path) -> Iterator[Check]:
-    """Yield the checks of a query; its file is read first.
+    """Yield the checks of a query, after reading its file.
 
     Raises
     ------
@@ -37,13 +37,13 @@ def query_checks(file: Path) -> Iterator[Check]:
 
 
 def check_connection(query: Query, name: str) -> Finding:
-    """Check that a connection of a query is declared in this environment; its content is not shown."""
+    """Check that a query's connection is declared in this environment, without showing its content."""
     read = read_connection(name, _example(query, name))
     return ok(f"connection {name}", "declared" + (f", with the host {read.host}" if read.host else ""))
 
 
 def check_sources(query: Query, file: Path) -> Iterator[Finding]:
-    """Yield a finding for each stream whose source can be read, and has the columns of the query."""
+    """Yield a finding for each stream whose source can be read and has the query's columns."""
     with located(file):
         samples = sample_sources(query)
     for name, sample in samples.items():
@@ -52,7 +52,7 @@ def check_sources(query: Query, file: Path) -> Iterator[Finding]:
 
 
 def check_topic(topic: KafkaTopic) -> Finding:
-    """Check that a topic of answers is there, and that its brokers let this process in."""
+    """Check that a topic of answers exists, and that its brokers accept this process."""
     from tailrace.sources.kafka_client import Topic
 
     topic_url = f"kafka://{topic.cluster}/{topic.topic}"
@@ -64,15 +64,15 @@ def check_topic(topic: KafkaTopic) -> Finding:
 
 
 def check_database(connection: str) -> Finding:
-    """Check that the database of answers lets this process in."""
+    """Check that the database of answers accepts this process."""
     PostgresServer(connection).connect().close()
     return ok("answers.postgres", f"connection {connection}: the database lets in")
 
 
 def _example(query: Query, name: str) -> str:
-    """Return a connection in JSON, of the system to which the query connects by this name."""
+    """Return an example of a connection in JSON, for the system to which the query connects by this name."""
     places = [query.answers.kafka, *(stream.source for stream in query.streams.values())]
     for place in places:
         if place is not None and place.connection == name:
             return kafka_servers.EXAMPLE if isinstance(place, KafkaTopic) else object_stores.EXAMPLE
-    return postgres_server.EXAMPLE  # of a table: of answers, of a lookup or of a join
+    return postgres_server.EXAMPLE  # for a table: of answers, of a lookup or of a join

@@ -1,4 +1,4 @@
-"""Writes a commented query file for a sample, from the columns that were found in it and the delays of its records."""
+"""Writes a commented query file for a sample, given its columns and the delays of its records."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tailrace.ground.fields import EPOCH
 from tailrace.query.sections import Bounds
 
 ASSUMED = "ASSUMED"
-"""Marks a line of a query file with a thing that nothing in the sample shows."""
+"""Marks a line of a query file with an assumption that the sample does not confirm."""
 
 KINDS = ("aggregate", "topk")
-"""The kinds that a sample of one stream is enough for."""
+"""The kinds for which a sample of one stream suffices."""
 
 EARLIEST_MS = ms(Bounds().earliest - EPOCH)
-"""The earliest event time that is accepted where a query file says nothing of it."""
+"""The default of the earliest accepted event time."""
 
 STREAM = "records"
 """The name of the stream in the query."""
@@ -42,21 +42,21 @@ _LONGEST_SLACK_MS = 7 * 86_400_000
 _MOST_COLUMNS = 60
 _MOST_OTHERS = 8
 _TIMES = ("event_time", "arrival_time")
-_FIRST_YEAR = 1678  # of the texts that are read as times
+_FIRST_YEAR = 1678  # suffix of the columns with times that are read from texts
 
 
 @dataclass(frozen=True)
 class QueryText:
-    """A query file to be written.
+    """The content of a query file.
 
     Attributes
     ----------
     timezone : str or None
-        The zone of times that state none, as the user has said; None: nobody has, and it is assumed to be UTC.
+        The user's zone for times without one; None: unknown, and assumed to be UTC.
     record_id : RecordId or None
-        The derived id; None where a column, or the source itself, names the records.
+        The derived id; None if a column, or the source itself, identifies the records.
     profile : DelayProfile or None
-        None: no record has been checked yet.
+        None before records were checked.
     """
 
     sample: TableSample
@@ -69,12 +69,12 @@ class QueryText:
 
     @property
     def assumes_zone(self) -> bool:
-        """Whether times state no zone, and nobody has said which one they are of."""
+        """Whether some times have no zone, and the user has not stated one."""
         return self.timezone is None and self._has_local_times
 
     @property
     def without_zone(self) -> str:
-        """Which times state no zone, in words."""
+        """The times without a zone, in words."""
         columns = [column for part in _TIMES if (column := self.roles.column(part)) is not None]
         local = {column.name: column.time for column in columns if column.time is not None and column.time.is_local}
         is_mixed = any(time.is_mixed for time in local.values())
@@ -84,12 +84,12 @@ class QueryText:
         return f"{'some' if is_mixed else 'the'} times of {names} state no zone"
 
     def text(self, profile: DelayProfile | None = None) -> str:
-        """Return the text of the file; without a profile for any time, and without a wait."""
+        """Return the text of the file; without a profile, it accepts any time and does not wait."""
         return "\n".join([*self._head(), *self._stream(profile), *self._windows(profile), *self._answers()]) + "\n"
 
     @property
     def _has_local_times(self) -> bool:
-        """Whether event or arrival times state no zone."""
+        """Whether event or arrival times have no zone."""
         return self._is_local("event_time") or self._is_local("arrival_time")
 
     def _is_local(self, part: str) -> bool:
@@ -134,7 +134,7 @@ class QueryText:
         yield "    # where: CONDITION  # a record for which it is false or null is left out"
 
     def _others(self, part: str) -> str:
-        """Name the other columns that could be a part, with their numbers of values."""
+        """Return the other columns that could be a part, with their numbers of values, in words."""
         others = self.roles.parts[part].others
         named = [f"{shown(each.name, 40)} ({each.distinct:,} values)" for each in others[:_MOST_OTHERS]]
         return ", ".join([*named, "…"] if len(others) > _MOST_OTHERS else named)
@@ -148,7 +148,7 @@ class QueryText:
             yield "    # arrival_time: COLUMN"
 
     def _derived(self) -> Iterator[tuple[str, str]]:
-        """Yield the derived columns: times that a source can't read as they are, numbers among texts, and the id."""
+        """Yield the derived columns: times that a source can't read directly, numbers among texts, and the id."""
         for part in _TIMES:
             column = self.roles.column(part)
             expression = column and column.time and column.time.expression(column.name)
@@ -206,7 +206,7 @@ class QueryText:
 
     @property
     def _cents(self) -> int | None:
-        """The digits after the point of an amount of money that is summed as a decimal; None of other numbers."""
+        """The digits after the point of an amount of money that is summed as a decimal; None for other numbers."""
         return self.roles.parts["value"].column.money if self.kind == "aggregate" else None
 
     @property
@@ -222,7 +222,7 @@ class QueryText:
         return column.time is not None and column.time.read_by is not None
 
     def _name_of(self, part: str) -> str:
-        """Return the name under which the query knows the column of a part: of the sample's, or of a derived one."""
+        """Return the query's name for the column of a part: the sample's column, or a derived one."""
         name = self.roles.parts[part].column.name
         if part in ("id", "key") or not self._is_derived(part):
             return name
@@ -235,7 +235,7 @@ class QueryText:
 
 
 def query_name(text: str) -> str:
-    """Return a name for a query, near a text."""
+    """Return a name for a query, similar to a text."""
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     return (name if name[:1].isalpha() else f"query_{name}".strip("_"))[:63]
 
@@ -248,7 +248,7 @@ def free_name(name: str, columns: Mapping[str, object]) -> str:
 
 
 def window_ms(profile: DelayProfile, keys: int) -> int:
-    """Return the size of windows of which a sample has some twenty; fewer where their answers had too few records."""
+    """Return a window size of which a sample has about twenty; fewer if answers would have too few records."""
     span = profile.last - profile.first
     of_records = span * _RECORDS_OF_ANSWER * keys // len(profile.wait)
     most = max(span // _WINDOWS_OF_SAMPLE, min(of_records, span // 2))

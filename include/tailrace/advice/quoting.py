@@ -1,4 +1,4 @@
-"""Names and texts of a user's data, quoted for expressions, for YAML and for comments."""
+"""Quotes names and texts of a user's data for expressions, YAML and comments."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ _NULLS = ("null", "~", "")
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as expressions have it, whatever words the grammar has taken."""
+    """Return a column's name quoted for expressions, even if it is a keyword."""
     return f"`{name.replace('`', '``')}`"
 
 
 def scalar(text: str) -> str:
-    """Return a text as a scalar of YAML, in double quotes unless it is plain."""
+    """Return a text as a YAML scalar, in double quotes unless it is plain."""
     if _PLAIN.fullmatch(text) and text not in _NULLS:
         return text
     return '"' + "".join(map(_escaped, text)) + '"'
 
 
 def shown(text: str, most: int = 60) -> str:
-    """Return a text for a line of a comment or a message: printable, and at most so long."""
+    """Return a text for a comment or message: printable, on one line, and not too long."""
     printable = "".join(char if char.isprintable() else "?" for char in text)
     return printable if len(printable) <= most else f"{printable[: most - 1]}…"
 

@@ -1,4 +1,4 @@
-"""An id for records that have no column of their own for it: the fewest of their columns by which they differ."""
+"""Derives an id for records without a column of ids: from as few columns as distinguish them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEPARATOR = "|"
 
 @dataclass(frozen=True)
 class RecordId:
-    """A derived column that names records: its name, its expression, and the reason for it."""
+    """A derived column that identifies records: its name, its expression, and the reason for it."""
 
     name: str
     expression: str
@@ -25,9 +25,9 @@ class RecordId:
 
 
 def record_id(name: str, table: pa.Table, roles: Roles, columns: Mapping[str, ColumnProfile]) -> RecordId:
-    """Return an id of the event time, else of key and event time, if it is unique; else of all columns.
+    """Return an id from the event time, or key and event time, if that is unique; else from all columns.
 
-    Records that are the same in all columns share it: corrections take the later ones for repeats of the first.
+    Records that are equal in all columns share an id: corrections count the later ones as repeats of the first.
     """
     event, key = (roles.column(part) for part in ("event_time", "key"))
     assert event is not None
@@ -51,7 +51,7 @@ def _joined(names: Sequence[str], columns: Mapping[str, ColumnProfile]) -> str:
 
 
 def _as_text(name: str, dtype: pa.DataType) -> str:
-    """Return the expression that casts a column to text; a double by way of decimal(38, 10)."""
+    """Return the expression that casts a column to text; a double through decimal(38, 10)."""
     if pa.types.is_floating(dtype):
         return f"cast(try_cast({quoted(name)} as decimal(38, 10)) as string)"
     return f"cast({quoted(name)} as string)"

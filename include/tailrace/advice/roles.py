@@ -1,4 +1,4 @@
-"""Finds which columns of a sample are event time, arrival time, id, key and value: by their names and their content."""
+"""Finds the columns of a sample that are event time, arrival time, id, key and value, by their names and content."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PARTS = {
     "key": "what to group by",
     "value": "what is computed",
 }
-"""The parts of a tuple that columns can be, by the fields and options that name them."""
+"""The parts of a tuple that columns can be, named like the fields and options."""
 
 _LEAST_TIMES, _LEAST_NUMBERS, _LEAST_UNIQUE, _MOST_EMPTY = 0.5, 0.7, 0.9, 0.01
 _MOST_KEYS, _LEAST_RECORDS = 0.2, 20
 _NEARLY_UNIQUE = 0.99
-"""The share of records with a value of their own from which a column is an id although its name does not say so."""
+"""The share of records with unique values from which a column counts as an id even without an id's name."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +62,26 @@ class Roles:
     parts: Mapping[str, Role] = field(default_factory=dict)
 
     def column(self, part: str) -> ColumnProfile | None:
-        """Return the column of a part; None where it has none."""
+        """Return the column of a part; None without one."""
         return self.parts[part].column if part in self.parts else None
 
 
 def find_roles(
     columns: Mapping[str, ColumnProfile], named: Mapping[str, str], is_after: Callable[[str, str], float]
 ) -> Roles:
-    """Return the parts that columns are; what the user has named stays as it is.
+    """Return the columns for the parts; columns named by the user are kept.
 
     Parameters
     ----------
     named : dict
-        The columns that the user has named, by part.
+        The columns named by the user, by part.
     is_after : callable
-        Returns the share of records in which the time of one column is not before the time of another.
+        Returns the share of records in which the time in one column is not before that in another.
 
     Raises
     ------
     Refused
-        When a named column is not there, or can't be that part.
+        When a named column does not exist, or can't be that part.
     """
     parts = {part: Role(_named(columns, part, name), f"--{part.replace('_', '-')}") for part, name in named.items()}
     used = {role.column.name for role in parts.values()}
@@ -143,7 +143,7 @@ def _event_time(columns: list[ColumnProfile]) -> Role | None:
 
 
 def _is_plain_count(column: ColumnProfile) -> bool:
-    """Test whether a column's numbers are large enough to be times, while its name does not say so."""
+    """Test whether a column's numbers could be times only by their size, as its name does not suggest it."""
     is_count = column.time is not None and column.time.is_count
     return is_count and not any(has_name(column.name, words) for words in (EVENT, TIME, ARRIVAL))
 
@@ -180,7 +180,7 @@ def _id(columns: list[ColumnProfile]) -> Role | None:
 
 
 def column_repeats(column: ColumnProfile) -> str:
-    """Return in words how many of a column's values came before."""
+    """Return in words how many values of a column are repeats."""
     repeats = column.values - column.distinct
     return f"; {repeats:,} repeat one before" if repeats else ""
 
@@ -188,8 +188,8 @@ def column_repeats(column: ColumnProfile) -> str:
 def _key(columns: list[ColumnProfile]) -> Role | None:
     """Return the column to group by.
 
-    One named as a place, a person or a thing comes before one that is named as a category (type, status, payment);
-    among equals texts come before numbers, and then the first of the file.
+    A column named like a place, a person or a thing precedes one named like a category (type, status, payment). Among
+    equals texts precede numbers, and then the first column of the file is taken.
     """
 
     def rank(column: ColumnProfile) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""Detects the format of a sample: a file, a directory of files, or a Delta table. What no source reads is refused."""
+"""Detects the format of a sample (a file, a directory of files, or a Delta table), and refuses unreadable ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OPENED = re.compile(rb"\{[ \t\r]*\n")
 
 
 def format_of(path: Path) -> str:
-    """Return the name of the format in which a sample is stored, as query files have it.
+    """Return the format of a sample, named as in query files.
 
     Raises
     ------
     Refused
-        When there is nothing at the path, or no source reads what is there.
+        When there is nothing at the path, or no source can read it.
     """
     if not path.exists():
         near = nearest(path.name, [each.name for each in path.parent.glob("*")])

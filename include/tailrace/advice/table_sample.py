@@ -1,4 +1,4 @@
-"""A bounded sample of a user's own data as a table: of CSV its texts, of other formats values of their types."""
+"""A bounded sample of a user's data as a table: CSV as texts, other formats as typed values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tailrace.sources.segments import Segment, SourceFile, open_source
 from tailrace.storage.delta_access import DELTA_TABLES
 
 SAMPLE_BYTES = 1 << 20
-"""The most bytes of a text file that are looked at; a source takes as many to find the types of its columns."""
+"""The most bytes of a text file that are examined; a source examines as many to infer types."""
 
 SAMPLE_ROWS = 10_000
-"""The most records of other formats that are looked at."""
+"""The most records of other formats that are examined."""
 
 _JSON_TYPES: tuple[tuple[tuple[type, ...], pa.DataType], ...] = (
     ((bool,), pa.bool_()),
@@ -51,13 +51,13 @@ class TableSample:
     source : dict
         The fields of the source in a query file; its path is absolute.
     table : Table
-        Its columns of texts, numbers, truths, dates and timestamps, by name.
+        Its columns of texts, numbers, booleans, dates and timestamps, by name.
     extent : str
-        What was looked at, in words.
+        The examined part, in words.
     others : tuple of str
-        Columns that are left out, as their values are of other types, or their names are empty or occur twice.
+        Columns that are left out because of other types, or because their names are empty or occur twice.
     own : frozenset of str
-        The parts of a tuple that the source itself gives: `id`, `arrival_time`.
+        The parts of a tuple that the source itself adds: `id`, `arrival_time`.
     """
 
     source: Mapping[str, str]
@@ -73,12 +73,12 @@ class TableSample:
 
 
 def sample_of(path: Path) -> TableSample:
-    """Look at the first records of a file, of the first file with records in a directory, or of a Delta table.
+    """Read the first records of a file, of the first file with records in a directory, or of a Delta table.
 
     Raises
     ------
     Refused
-        When there is nothing, no record, or nothing that a source reads.
+        When there is nothing, or no record, or no source can read it.
     """
     name = format_of(path)
     files = DELTA_TABLES.files(path) if name == DELTA else list_files(path, name)
@@ -92,7 +92,7 @@ def sample_of(path: Path) -> TableSample:
 
 
 def json_table(lines: Iterable[bytes]) -> pa.Table:
-    """Return the columns of JSON records; of records with values of several types, texts and nulls where it is none."""
+    """Return the columns of JSON records; a column with several types keeps its texts, with null for other values."""
     columns: dict[str, list[Any]] = {}
     for number, record in enumerate(_objects(lines)):
         for name in [name for name in record if name not in columns]:
@@ -103,12 +103,12 @@ def json_table(lines: Iterable[bytes]) -> pa.Table:
 
 
 def topic_sample(declared: Mapping[str, str]) -> TableSample:
-    """Look at the first records of a Kafka topic; `declared` has the fields of its source in a query file.
+    """Read the first records of a Kafka topic; `declared` has the fields of its source in a query file.
 
     Raises
     ------
     Refused
-        When the topic is not there, has no record, or its records are no JSON objects.
+        When the topic does not exist, has no record, or its records are no JSON objects.
     """
     source = KafkaSource.model_validate(declared)
     columns = SourceMapping(
@@ -129,7 +129,7 @@ def topic_sample(declared: Mapping[str, str]) -> TableSample:
 def _sample(
     source: Mapping[str, str], table: pa.Table, extent: str, own: Iterable[str] = (), left: Iterable[str] = ()
 ) -> TableSample:
-    """Return a sample of a table; `left`: the columns of the source that the table lacks."""
+    """Return a sample of a table; `left` are the columns of the source that the table lacks."""
     is_read = {name: bool(name) and _is_simple(table.schema.field(name).type) for name in table.column_names}
     others = [name for name, is_simple in is_read.items() if not is_simple]
     return TableSample(source, table.drop_columns(others), extent, (*others, *dict.fromkeys(left)), frozenset(own))
@@ -140,11 +140,11 @@ def _is_simple(dtype: pa.DataType) -> bool:
 
 
 _Read = tuple[dict[str, str], pa.Table, list[str]]
-"""Fields of the source, the columns, and the names of those that are left out."""
+"""Fields of the source, the columns, and the names of columns that are left out."""
 
 
 def _csv(file: SourceFile) -> _Read:
-    """Return the fields of a source that say the dialect, and the texts of the columns, with points in numbers."""
+    """Return the fields of a source for its dialect, and the texts of the columns, with decimal points."""
     dialect = CsvDialect(delimiter_of(file))
     with open_source(file) as opened:
         header = read_header(file, opened, dialect)
@@ -195,7 +195,7 @@ def _parquet(file: SourceFile) -> _Read:
 
 
 def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects among lines; one with a text that is no UTF-8 is left out."""
+    """Yield the JSON objects among lines, without those that have a text that is not UTF-8."""
     for line in lines:
         with suppress(ValueError, RecursionError):  # a UnicodeEncodeError is a ValueError
             record = json.loads(line.decode("utf-8-sig"))
@@ -209,7 +209,7 @@ def _json_column(values: list[Any]) -> pa.Array:
     kinds = {type(value) for value in present}
     for types, dtype in _JSON_TYPES:
         if kinds and kinds <= {*types}:
-            with suppress(OverflowError):  # of an integer beyond 64 bits
+            with suppress(OverflowError):  # for an integer beyond 64 bits
                 return pa.array(values, dtype)
     if kinds & {dict, list} or not kinds:
         return pa.array([None] * len(values), pa.null() if not kinds else pa.list_(pa.null()))

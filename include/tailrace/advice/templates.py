@@ -1,4 +1,4 @@
-"""Commented templates of query files, one for each kind; each is valid as it is."""
+"""Commented templates of query files, one for each kind; each is a valid file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the times of a column are written, and the expression that reads them where a source can't as they are."""
+"""Recognizes the form of a column's times, and gives the expression that reads them if a source can't."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.advice.quoting import quoted
 from tailrace.sources.time_zones import has_zone
 
 DateOrder = Literal["day", "month"]
-"""The part that comes first in a date such as 03/04/2026."""
+"""The first part of a date such as 03/04/2026."""
 
 _LEAST_SHARE = 0.5
 _ISO = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:?\d\d(:?\d\d([.,]\d+)?)?([zZ]|[+-]\d\d(:?\d\d)?)?)?\s*$"
@@ -32,7 +32,7 @@ _READ_BY = {
 
 @dataclass(frozen=True)
 class TimeForm:
-    """How the times of a column are written.
+    """The form of the times of a column.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ class TimeForm:
     share : float
         The share of the column's values that are times of this form.
     is_local : bool
-        Whether some of them state no zone, so that a time zone has to be declared.
+        Whether some times have no zone, so that a time zone has to be declared.
     is_mixed : bool
-        Whether others of them state one.
+        Whether other times have a zone.
     read_by : str or None
-        The expression that gives the times from the column `{0}`; None: a source reads the column as it is.
+        The expression that gives the times from the column `{0}`; None if a source can read the column directly.
     is_ambiguous : bool
-        Whether days and months can't be distinguished by any of the values: nobody but the user knows.
+        Whether no value distinguishes days from months, so that only the user knows.
     is_count : bool
-        Whether they are counts of seconds or of parts of them, as any number could be.
+        Whether they are counts of seconds or smaller units, which any number could be.
     """
 
     words: str
@@ -61,14 +61,14 @@ class TimeForm:
     is_mixed: bool = False
 
     def expression(self, name: str) -> str | None:
-        """Return the expression that gives the times of a column; None where a source reads it as it is."""
+        """Return the expression that gives the times of a column; None if a source can read it directly."""
         return None if self.read_by is None else self.read_by.format(quoted(name))
 
 
 def time_form(column: pa.ChunkedArray, order: DateOrder | None = None) -> TimeForm | None:
-    """Return how a column's times are written; None where less than half of its values are times.
+    """Return the form of a column's times; None if less than half of its values are times.
 
-    `order` is what the user has said of dates such as 03/04/2026.
+    `order` is the user's choice for dates such as 03/04/2026.
     """
     dtype, values = column.type, column.drop_null()
     if pa.types.is_timestamp(dtype):
@@ -118,7 +118,7 @@ def _dates(texts: pa.ChunkedArray, order: DateOrder | None) -> TimeForm | None:
 
 
 def _reading(separator: str, order: DateOrder) -> str:
-    """Return the expression that writes dates of such a form, with a time or without, as ISO 8601."""
+    """Return the expression that writes dates of this form, with or without a time, as ISO 8601."""
 
     def part(number: int) -> str:
         return f"split_part(trim({{0}}), '{separator}', {number})"

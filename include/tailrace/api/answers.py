@@ -9,11 +9,11 @@ from tailrace.api.rows import Rows
 
 @dataclass(frozen=True, repr=False)
 class Answers(Rows):
-    """Answers of a query, one row each, in order of time; and in the forms of other libraries.
+    """Answers of a query, one row each, in order of time; they convert to tables of other libraries.
 
-    Beside the answer itself each row has: `tuples`, how many the answer holds; `coverage`, their share of those that
-    have come for it so far; `k_ms`, the slack K (allowed lateness) that it waited; `as_of`, the arrival time before
-    which all that it holds had come.
+    Beside the answer itself each row has: `tuples`, the number of tuples in the answer; `coverage`, their share of the
+    tuples that have come for it so far; `k_ms`, the slack K (allowed lateness) with which it waited; `as_of`, the
+    arrival time before which its tuples had arrived.
 
     >>> import tailrace
     >>> rows = tailrace.Stream({"at": ["2024-05-01T00:00:01Z"], "id": [7]}, event_time="at", id="id")

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def require_same(query: WarehouseQuery, engine: str | None) -> None:
-    """Refuse a query that its warehouse's stream was not made for; first refuse a column that the source lacks.
+    """Refuse a query that differs from the warehouse's stream; before that, refuse a column that the source lacks.
 
-    A misspelt column changes the query, too, and no rebuild would help.
+    A misspelt column also changes the query, but a rebuild would not help.
 
     Raises
     ------
     Unfit
-        When the query has changed, and names a column that its source lacks.
+        When the query has changed, and names a column that its source does not have.
     ChangedQuery
         When it has changed otherwise.
     """
@@ -32,7 +32,7 @@ def require_same(query: WarehouseQuery, engine: str | None) -> None:
 
 
 def _require_columns(query: WarehouseQuery) -> None:
-    """Refuse columns that the sources lack; a source that can't be read says nothing about its columns."""
+    """Refuse columns that the sources lack; sources that can't be read are skipped."""
     from tailrace.stream.source_sample import sample_sources  # noqa: PLC0415 (a changed query is rare)
 
     try:

@@ -1,4 +1,4 @@
-"""The rows that a reader chooses of a query's answers: those that meet a condition, in an order."""
+"""Selects and orders rows of a query's answers, by a reader's expressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.sql.tokens import TokenSpan, tokenize
 
 
 class Order(NamedTuple):
-    """An expression that rows are ordered by."""
+    """An expression by which rows are ordered."""
 
     text: str
     descends: bool
@@ -26,16 +26,16 @@ class Order(NamedTuple):
 
 
 def chosen(rows: pa.Table, where: str | None, order_by: str | None) -> pa.Array:
-    """Return the positions of the rows that a reader chooses, in the reader's order.
+    """Return the positions of the selected rows, in the requested order.
 
     Parameters
     ----------
     where : str or None
         An expression over the columns. A row for which it is false or null is left out.
     order_by : str or None
-        Expressions with commas between them, each with ASC or DESC, and NULLS FIRST or NULLS LAST, if wished. As in
-        Spark SQL nulls come first where the order ascends, else last, and NaN is greater than all numbers. Equal rows
-        keep their order.
+        Expressions separated by commas, each optionally with ASC or DESC, and NULLS FIRST or NULLS LAST. As in Spark
+        SQL, nulls come first in ascending order, else last, and NaN is greater than all numbers. Equal rows keep their
+        order.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _computed(option: str, columns: dict[str, str], where: str | None, rows: pa.
 
 
 def _sort_keys(name: str, value: pa.ChunkedArray, order: Order) -> list[tuple[pa.ChunkedArray, str]]:
-    """Return the columns that order rows by a value, with the way of each; Arrow puts nulls and NaN last in any way."""
+    """Return the columns that order rows by a value, with their directions, as Arrow always puts nulls and NaN last."""
     if pa.types.is_nested(value.type):
         raise refuse(name, f"it is {value.type}, which has no order", "a number, a text or a time, such as of size(…)")
     way = "descending" if order.descends else "ascending"

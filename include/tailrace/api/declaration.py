@@ -16,16 +16,16 @@ from tailrace.query.yaml_file import YamlFile, read
 from tailrace.storage.warehouses import Warehouse
 
 _SQL_FILE = Path("sql")
-"""The name that messages have for SQL text in code."""
+"""The name of SQL text in code, in messages."""
 
 
 def load(path: str | Path, streams: str | Path | None = None, warehouse: Warehouse | None = None) -> Query:
-    """Load the query of a file, relative paths in it start at the file's folder.
+    """Load the query of a file; relative paths in it start at the file's folder.
 
     Parameters
     ----------
     streams : path, optional
-        Of a file of SQL text: the YAML file with its streams.
+        For a file of SQL text: the YAML file with its streams.
     warehouse : path or URL, optional
         The folder of the query's tables, see `Query.warehouse`.
 
@@ -45,7 +45,7 @@ def load(path: str | Path, streams: str | Path | None = None, warehouse: Warehou
 
 
 def query(kind: str, *, warehouse: Warehouse | None = None, **fields: Any) -> Query:
-    """Declare a query by the fields of a query file, as values of Python.
+    """Declare a query by the fields of a query file, as Python values.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def query(kind: str, *, warehouse: Warehouse | None = None, **fields: Any) -> Qu
         The folder of the query's tables, see `Query.warehouse`.
     fields
         As in a query file: streams, window, disorder and so on. A stream is a section of a file, or a `Stream` of rows
-        in memory. Without a `name` the query is named like its kind. Relative paths start at the current folder.
+        in memory. Without a `name`, the query gets the name of its kind. Relative paths start at the current folder.
 
     Raises
     ------
@@ -83,11 +83,11 @@ def sql(
     Parameters
     ----------
     streams : dict or path
-        The streams by their names, each a section or a `Stream`; or the YAML file that has them.
+        The streams by name, each a section or a `Stream`; or the YAML file with the streams.
     warehouse : path or URL, optional
         The folder of the query's tables, see `Query.warehouse`.
     fields
-        What else a query file has beside SQL text, as disorder. Without a `name` the query is named sql.
+        Other fields of a query file beside SQL text, such as disorder. Without a `name`, the query is named sql.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def sql(
 
 
 def _streams(streams: Any) -> tuple[dict[str, Any], Any]:
-    """Return the rows of streams that are in memory, and the sections of all streams."""
+    """Return the in-memory rows of streams, and the sections of all streams."""
     if isinstance(streams, Stream):
         raise refuse("streams", "a stream has a name", "streams={'readings': tailrace.Stream(…)}")
     if not isinstance(streams, Mapping):

@@ -1,4 +1,4 @@
-"""The engines: what runs the batches of a stream, a rebuild or a correction."""
+"""The engines, which run the batches of a stream, a rebuild or a correction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENGINE = "TAILRACE_ENGINE"
 
 
 def engine_named(name: str | None) -> EngineName:
-    """Return the named engine; by default TAILRACE_ENGINE's, else the local one.
+    """Return the named engine; by default the one in TAILRACE_ENGINE, else the local one.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def rebuild_on(engine: EngineName) -> Any:
 
 
 def correct_on(engine: EngineName) -> Any:
-    """Return the function that corrects a query; a large history is read on the engine."""
+    """Return the function that corrects a query; large histories are read on the engine."""
     return _import(engine, "tailrace.spark.distributed_correction", "tailrace.correction.local_correction").correct
 
 
@@ -55,7 +55,7 @@ def _app(engine: EngineName) -> Any:
 
 
 def _import(engine: EngineName, on_spark: str, on_local: str) -> Any:
-    """Import the module of one engine only, as the local one needs no PySpark."""
+    """Import only one engine's module, as the local one needs no PySpark."""
     if engine == EngineName.local:
         return import_module(on_local)
     require_extra("--engine spark", "spark", instead="--engine local, which needs neither Spark nor Java")

@@ -1,4 +1,4 @@
-"""The explanation of a query: how it runs and why, its chain of queries, and its forms as sections and SQL."""
+"""The explanation of a query: its plan with reasons, its chain of queries, and its forms as sections and SQL."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NO_SQL_OF_TEXTS = "none: an expression or a name in it is no part of a SELECT"
 
 @dataclass(frozen=True)
 class Explanation(Mapping[str, str]):
-    """The explanation of a query, texts by their names.
+    """The explanation of a query: named texts.
 
     Attributes
     ----------
     plan : dict
-        How the query is run: its kind, partition, method and policy, and the reason for the method.
+        The query's plan: kind, partition, method and policy, and the reason for the method.
     forms : dict
-        What SQL text can say of it, as sections and as SQL text.
+        The part of the query that SQL can express, as sections and as SQL text.
     """
 
     plan: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The exception of a run that came to nothing."""
+"""The exception of a run that accepted no record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Failed(Exception):
-    """Raised when a run has read records and accepted none of them.
+    """Raised when a run has read records, but accepted none of them.
 
     Read the reason of each record: `failed.run.quarantine()`, or the command `tailrace quarantine`.
 

@@ -1,4 +1,4 @@
-"""Rows in memory, of any of the accepted forms, as an Arrow table."""
+"""Converts rows in memory, in any of the accepted forms, to an Arrow table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.sources.time_zones import has_zone
 
 _FORMS = "an Arrow table, a pandas or Polars data frame, a DuckDB relation, a list of dicts, or a dict of columns"
 
-_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)  # of values of several types
+_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)  # errors for values of several types
 _TIME = r"^\s*\d{4}-\d{2}-\d{2}"
 
 
@@ -72,7 +72,7 @@ def _column(values: Any) -> pa.Array | pa.ChunkedArray:
 def _texts_of(values: Iterable[Any]) -> list[str | None] | None:
     """Convert values to texts if some are texts and the others numbers or times; else return None.
 
-    So a wrong text among numbers makes a column of texts, as in a file of CSV.
+    So a wrong text among numbers makes a column of texts, as in a CSV file.
     """
     kinds = {type(value) for value in values}
     if str not in kinds or not all(issubclass(kind, (str, Number, date, NoneType)) for kind in kinds):
@@ -87,12 +87,12 @@ def _text(value: Any) -> str:
 def with_times(table: pa.Table, names: Iterable[str | None]) -> pa.Table:
     """Parse the named columns from texts to timestamps.
 
-    A column of which some texts are no times stays as it is: these records are rejected.
+    A column with some texts that are no times stays unchanged: the records with these are rejected.
 
     Raises
     ------
     Refused
-        When no text is a time, or some of a column have a zone and others none.
+        When no text is a time, or some texts of a column have a zone and others have none.
     """
     for name in names:
         index = -1 if name is None else table.schema.get_field_index(name)

@@ -1,4 +1,4 @@
-"""The late tuples of a query, one by one, as rows for readers."""
+"""The single late tuples of a query, as rows for readers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tailrace.tables.every import times_of
 
 
 def late_rows(query: Query, layout: Layout, limit: int | None) -> Rows:
-    """Return the late tuples that arrived first, at most so many; None: all of them.
+    """Return the first late tuples to arrive, at most a number of them; None for all.
 
     Raises
     ------
     Refused
-        When the warehouse has the stream of another query, or too much of history would be read.
+        When the warehouse has another query's stream, or too much of history would have to be read.
     """
     view = DeclaredView(layout, None, query)
     require_begun(view.tables, query)

@@ -1,4 +1,4 @@
-"""Reads what a query of a warehouse has written, by the query's name."""
+"""Reads the tables of a query in a warehouse, by the query's name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FILE = "the query's file in place of its name"
 
 
 def query_named(name: str, warehouse: Warehouse) -> Query:
-    """Return a query of a warehouse by its name: as it was deployed, or as the file of its last run declares it.
+    """Return a query of a warehouse by its name: the deployed one, or the one in the file of its last run.
 
     Raises
     ------
     Refused
-        When the warehouse has no such query, or no file declares it any more.
+        When the warehouse has no such query, or its file no longer exists.
     """
     layout = Layout.for_query(warehouse, name)
     require_named(layout)

@@ -1,4 +1,4 @@
-"""The next command about a query, as a user of the command line or of Python calls it."""
+"""The next command about a query, for users of the command line or of Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def next_command(query: WarehouseQuery, engine: str | None) -> NextCommand:
-    """Return a function from a verb to the next command about a query; for a user of Python, to a call."""
+    """Return a function from a verb to the next command about a query; for users of Python, to a call."""
     if query.names_options:
         is_local = engine_named(engine) == EngineName.local
         return CommandLine(query.file, str(query.warehouse), query.streams_file, is_local)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BLUE, _ORANGE, _GREEN, _RED, _GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
-_COLOURS = (_BLUE, _RED, _GREEN, "#CC79A7", _ORANGE, "#56B4E9")  # of Okabe and Ito, for the colour-blind, too
-_DOTS = 60  # points of a series that are drawn as dots beside their line
+_COLOURS = (_BLUE, _RED, _GREEN, "#CC79A7", _ORANGE, "#56B4E9")  # Okabe and Ito's colours, also for the colour-blind
+_DOTS = 60  # the most points of a series that are drawn as dots beside their line
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
 _LONGEST_NAME = 40
-_HEADROOM = 1.7  # of K's axis over the greatest K: the legend is above the line
+_HEADROOM = 1.7  # the height of K's axis relative to the greatest K, as the legend is above the line
 _ONE_BATCH = "One batch so far: points and no lines. Smaller ones, by --batch-rows, are more."
 _HALF_HOUR = np.timedelta64(30, "m")
 
@@ -36,8 +36,8 @@ def draw(shown: ShownPanels, file: BinaryIO, form: str) -> None:
     from matplotlib import rc_context  # noqa: PLC0415 (an extra)
 
     with rc_context({"text.parse_math": False}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a box replaces it
-        figure = Figure(file, 2, 2, form=form)  # its titles take the setting when they are made
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # replaced by a box
+        figure = Figure(file, 2, 2, form=form)  # titles use the setting at their creation
         promise_state = f"promise {shown.promise.word} ({shown.promise.detail})"
         figure.figure.suptitle(textwrap.fill(f"{shown.name}: {promise_state}", 150), fontsize="medium")
         with figure as (progress, promise, answers, late):
@@ -48,7 +48,7 @@ def draw(shown: ShownPanels, file: BinaryIO, form: str) -> None:
 
 
 def _draw_progress(ax: Axes, answer: FrontierAnswer) -> None:
-    """Draw the frontier and the newest event time over arrival, K on an axis of its own, and when settings changed."""
+    """Draw the frontier and the newest event time over arrival, K on a second axis, and changes of the settings."""
     series = answer.series
     label(ax, "Frontier and K", "arrival time (UTC)", "event time (UTC)")
     note = answer.note or (_ONE_BATCH if len(series.at) == 1 else None)
@@ -73,7 +73,7 @@ def _draw_progress(ax: Axes, answer: FrontierAnswer) -> None:
 
 
 def _draw_promise(ax: Axes, answer: PromiseAnswer) -> None:
-    """Draw the measured errors of each column of answers over event time, and what is promised, dashed."""
+    """Draw the measured errors of each column of answers over event time, and the promise as a dashed line."""
     is_accuracy = any(each.accuracy is not None for each in answer.answers)
     is_share = not is_accuracy and any(each.risk is not None for each in answer.answers)
     errors = sorted({f"{each.error:g}" for each in answer.answers if each.error is not None})
@@ -105,7 +105,7 @@ def _measured(each: AnswerQuality, is_accuracy: bool, is_share: bool) -> NDArray
 
 
 def _draw_answers(ax: Axes, answer: AnswersShown, key: str | None) -> None:
-    """Draw the numbers of one key as streamed and as corrected; else the share of the answers that were right."""
+    """Draw the numbers of one key, as streamed and as corrected; without a key, the share of right answers."""
     chart = answer.chart
     if chart is None:
         label(ax, "Answers that were right", "arrival time (UTC)", "share")
@@ -133,7 +133,7 @@ def _draw_answers(ax: Axes, answer: AnswersShown, key: str | None) -> None:
 
 
 def _draw_late(ax: Axes, answer: LateAnswer) -> None:
-    """Draw how many tuples came late by arrival."""
+    """Draw the number of late tuples by arrival."""
     title = counted(answer.late_rows, "late tuple")
     title += f", {answer.uncorrected_rows:,} not corrected" if answer.uncorrected_rows else ""
     label(ax, title, "arrival time (UTC)", "late tuples")
@@ -146,7 +146,7 @@ def _draw_late(ax: Axes, answer: LateAnswer) -> None:
 
 
 def _is_empty(ax: Axes, values: Sequence[object], note: str | None) -> bool:
-    """Draw a chart's note, in place of missing values or below existing ones; return whether there are none."""
+    """Draw a chart's note, in place of its values or below them; return whether there are no values."""
     if any(value is not None for value in values):
         if note:
             ax.set_xlabel(f"{ax.get_xlabel()}\n{textwrap.fill(note, 90)}", fontsize="small")
@@ -157,7 +157,7 @@ def _is_empty(ax: Axes, values: Sequence[object], note: str | None) -> bool:
 
 
 def _times(values: Sequence[int | None]) -> NDArray[np.datetime64]:
-    """Return times of epoch milliseconds as matplotlib draws them; NaT where one is not known."""
+    """Convert epoch milliseconds for matplotlib; NaT for unknown times."""
     return np.array(["NaT" if value is None else np.datetime64(value, "ms") for value in values], "datetime64[ms]")
 
 
@@ -166,14 +166,14 @@ def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
 
 
 def _dots(at: NDArray[np.datetime64]) -> dict[str, Any]:
-    """Return the style of a line's points: dots where they are few, and a large one where it is alone."""
+    """Return the style of a line's points: dots if they are few, a large one for a single point."""
     if len(at) == 1:
         return {"marker": "o", "ms": 8}
     return {"marker": "."} if len(at) <= _DOTS else {}
 
 
 def _unit(values: Sequence[int | None]) -> tuple[int, str]:
-    """Return the size (ms) and the name of the unit in which durations are small numbers."""
+    """Return the size (ms) and name of a unit in which the durations are small numbers."""
     greatest = max((value for value in values if value is not None), default=0)
     return next(((size, name) for size, name in _UNITS if greatest >= 2 * size), (1, "ms"))
 
@@ -183,7 +183,7 @@ def _short(text: str) -> str:
 
 
 def _date_axis(axis: Any, times: NDArray[np.datetime64] | None = None) -> None:
-    """Let an axis show dates and times as shortly as their range allows; a single time has an hour around it."""
+    """Show dates and times on an axis as shortly as their range allows; a single time gets an hour around it."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 (an extra)
 
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]

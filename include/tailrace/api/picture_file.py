@@ -1,4 +1,4 @@
-"""The picture of a query: what a notebook shows, and what is written to a file."""
+"""The picture of a query, for notebooks and files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tailrace.storage.layout import Layout
 from tailrace.terminal.output_file import open_output
 
 PICTURES = ("png", "svg", "pdf")
-"""The forms of a picture, by the ends of its file's name."""
+"""The formats of a picture, by the suffix of its file."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture of a query: frontier and K, the promise against measured errors, answers, late tuples."""
+    """The picture of a query: frontier and K, promise and measured errors, answers, late tuples."""
 
     shown: ShownPanels
 
@@ -64,12 +64,12 @@ def picture_form(target: Path) -> str:
 
 
 def read_picture(query: Query, layout: Layout, start: int | None, end: int | None, key: str | None) -> Picture:
-    """Read what a picture shows of a query, over (start, end] in ms of arrival and of event time.
+    """Read the data of a query's picture, over (start, end] in ms of arrival and of event time.
 
     Raises
     ------
     Refused
-        When matplotlib is not there, the range is empty, or the query never ran here.
+        When matplotlib is not installed, the range is empty, or the query never ran here.
     """
     require_drawable(start, end)
     view = DeclaredView(layout, None, query)
@@ -78,7 +78,7 @@ def read_picture(query: Query, layout: Layout, start: int | None, end: int | Non
 
 
 def require_drawable(start: int | None, end: int | None) -> None:
-    """Refuse to draw without matplotlib, and an empty range."""
+    """Refuse to draw without matplotlib, and to draw an empty range."""
     require_extra("tailrace plot", "plots")
     if start is not None and end is not None and start >= end:
         raise refuse("--from, --to", "the range is empty", "--from before --to")

@@ -25,7 +25,7 @@ from tailrace.stream.written_answers import noting_written
 
 @dataclass(frozen=True, repr=False)
 class Query(WarehouseQuery):
-    """A declared query: `tailrace.load`, `tailrace.query` and `tailrace.sql` make one.
+    """A declared query, from `tailrace.load`, `tailrace.query` or `tailrace.sql`.
 
     >>> import tailrace
     >>> rows = [{"at": "2024-05-01T00:00:00Z", "id": 1}, {"at": "2024-05-01T00:00:09Z", "id": 2}]
@@ -43,15 +43,15 @@ class Query(WarehouseQuery):
         return replace(self, place=warehouse)
 
     def over(self, **streams: Any) -> Query:
-        """Return the query over rows in memory in place of sources: `query.over(readings=rows)`.
+        """Return the query with rows in memory in place of sources: `query.over(readings=rows)`.
 
         Rows are a `Stream`, or a table with the columns that the query's file names. The warehouse is a temporary one,
-        and answers are sent nowhere: what the query's file has under `answers` is left out.
+        and answers are sent nowhere: the section `answers` of the query's file is left out.
 
         Raises
         ------
         Refused
-            When the query has no such stream, or its stream takes ids from a topic and the rows name none.
+            When the query has no such stream, or its stream takes ids from a topic, and the rows name no column of ids.
         """
         declared, rows = in_place_of(self.declared, streams)
         return replace(self, declared=declared, rows={**self.rows, **rows}, place=None, scratch=Scratch())
@@ -73,17 +73,17 @@ class Query(WarehouseQuery):
         Parameters
         ----------
         engine : str, optional
-            local or spark; by default what the environment variable TAILRACE_ENGINE has, else local.
+            local or spark; by default the value of the environment variable TAILRACE_ENGINE, else local.
         bounded : bool
-            True: end at the end of the input. False: go on until the process is interrupted or asked to drain.
+            True: stop at the end of the input. False: go on until the process is interrupted or drained.
         keep_open : bool
-            End without closing what is open.
+            Leave open windows open at the end.
         correct : bool
-            Then correct all of it.
+            Correct everything after the run.
         batch_rows : int
             The most rows of a batch; no answer depends on it.
         strict : bool
-            Whether to raise `Failed` where records were read and none was accepted.
+            Whether to raise `Failed` if records were read, but none was accepted.
         on_batch : callable, optional
             Called after each batch with its number, the number of unread rows, and the rows written to each table.
 
@@ -95,9 +95,9 @@ class Query(WarehouseQuery):
         Raises
         ------
         Refused
-            When the source does not fit the query, or the warehouse has the stream of another one.
+            When the source does not fit the query, or the warehouse has another query's stream.
         Failed
-            When none of the records that were read was accepted.
+            When records were read, but none was accepted.
         """
         query = self if warehouse is None else self.at(warehouse)
         with query._refusing(locates=True):
@@ -128,7 +128,7 @@ class Query(WarehouseQuery):
         Parameters
         ----------
         bounded, keep_open, correct, engine
-            As of `run`.
+            As for `run`.
         """
         if self.file is None:
             chain_of(self.declared, None)

@@ -1,4 +1,4 @@
-"""Reads what a query has written: its answers and the rows of its tables."""
+"""Reads the answers of a query, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tailrace.tables.every import in_ms, times_of
 
 
 def part_of(start: Time, end: Time, key: str | None) -> AnswerRange:
-    """Return the part of the answers that a reader asks for."""
+    """Return the part of the answers that a reader requests."""
     first, last = time_ms("--from", start), time_ms("--to", end)
     return AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
 
 
 def answers_of(query: Query, warehouse: Warehouse, as_of: str, part: AnswerRange) -> Answers:
-    """Return the answers of a part: as the stream gave them, or the newest version of each."""
+    """Return the answers of a part: as streamed, or the newest version of each."""
     if as_of not in ("stream", "corrected"):
         raise refuse("--as-of", f"there are no answers as of {as_of!r}", "'corrected' or 'stream'")
     rows, columns = read_answers(query, warehouse, as_of == "stream", part)
@@ -40,7 +40,7 @@ def answers_of(query: Query, warehouse: Warehouse, as_of: str, part: AnswerRange
 
 
 def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRange) -> Answers:
-    """Return the newest version of each answer of a query by its name, from the table `current`."""
+    """Return the newest version of each answer of a query, given by its name, from the table `current`."""
     if as_of == "stream":
         raise refuse("--as-of stream", "by a name only newest versions are read", "the query's file in its place")
     layout = Layout.for_query(warehouse, name)
@@ -53,7 +53,7 @@ def _why_none(layout: Layout, rows: pa.Table, part: AnswerRange, is_current: boo
 
 
 def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int | None) -> Answers:
-    """Return the answers that meet a condition, in an order, the first of them; see `api.chosen`."""
+    """Return the first answers that meet a condition, in an order; see `api.chosen`."""
     if limit is not None and limit < 0:
         raise refuse("--limit", f"{limit} is no number of answers", "0 or more")
     raw = rows.raw
@@ -64,14 +64,14 @@ def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int
 
 
 def quality_of(query: Query, warehouse: Warehouse) -> Rows:
-    """Return how far the stream's answers were from what corrections found, over time."""
+    """Return the errors of the streamed answers, compared with corrected ones, over time."""
     rows, columns = read_quality(query, warehouse)
     layout = Layout.for_query(warehouse, query.name)
     return Rows(rows, columns, "" if rows.num_rows else why_no_quality(layout), times_of("quality"))
 
 
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
-    """Return the rows of one of the stream's tables; none where the stream has not written it yet."""
+    """Return the rows of one of the stream's tables; none if the stream has not written it yet."""
     tables = OpenedTables(Layout.for_query(warehouse, query.name))
     manifest = require_begun(tables, query)
     if tables.has(table):

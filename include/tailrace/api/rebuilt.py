@@ -15,20 +15,20 @@ from tailrace.stream.planned_rebuild import Rebuild
 
 @dataclass(frozen=True, repr=False)
 class Rebuilt:
-    """The report of a rebuild: of a finished one, of a dry run, or of an interrupted one that took effect now.
+    """The report of a finished rebuild, of a dry run, or of an interrupted rebuild that took effect now.
 
     Attributes
     ----------
     changed : dict
-        The fields whose values have changed, each with the value before and after.
+        The fields whose values have changed, each with its values before and after.
     answers_again : bool
-        Whether all answers are recomputed; else all answers and corrections stay as they are.
+        Whether all answers are recomputed; otherwise answers and corrections stay unchanged.
     rows, batches, stored_rows : int
-        What is read: rows in batches, some of them from history.
+        The number of rows read, of batches, and of rows read from history.
     before : Path or None
         The folder with the replaced parts; None after a dry run.
     is_earlier : bool
-        Whether only an interrupted, earlier rebuild took effect.
+        Whether only an earlier, interrupted rebuild took effect.
     """
 
     changed: dict[str, tuple[Any, Any]]
@@ -76,5 +76,5 @@ class Rebuilt:
 
 
 def _newest_before(layout: Layout) -> Path:
-    """Return the folder with what was before the last rebuild."""
+    """Return the folder with the parts that the last rebuild replaced."""
     return max((on_disk(layout.home) / "_before").iterdir(), key=lambda path: int(path.name))

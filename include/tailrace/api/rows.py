@@ -1,4 +1,4 @@
-"""Rows of a table of a query, and their form in other libraries."""
+"""Rows of a table of a query, which convert to tables of other libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SHOWN = 20
-"""Rows that a notebook shows."""
+"""The most rows in a notebook's table."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +39,7 @@ class Rows:
     columns : list of str
         The columns that readers get.
     why_none : str
-        Why there are no rows; empty if there are some, or if nothing is known of it.
+        The reason why there are no rows; empty if there are some, or if the reason is unknown.
     times : collection of str
         The columns of `raw` that are times in ms.
     """
@@ -78,7 +78,7 @@ class Rows:
         return frame
 
     def duckdb(self) -> Any:
-        """Return a relation of DuckDB's default connection, on which `duckdb.sql` runs."""
+        """Return a relation of DuckDB's default connection, which `duckdb.sql` uses."""
         return import_module("tailrace.expressions.connection").relation_of(self.arrow())
 
     def spark(self, session: Any = None) -> Any:

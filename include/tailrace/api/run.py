@@ -1,4 +1,4 @@
-"""A run of a query that has ended: its summary, and the query in the warehouse where it ran."""
+"""A finished run of a query: its summary, and the query in the warehouse in which it ran."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tailrace.windows.windows import Ints
 
 @dataclass(frozen=True, repr=False)
 class Run(WarehouseQuery):
-    """A finished run; it also corrects, and reads answers, like its query in this warehouse.
+    """A finished run, with all methods of its query in this warehouse, such as `correct` and `results`.
 
     Attributes
     ----------
     batches : int
-        The number of batches that were run; 0 where there was nothing new to read.
+        The number of batches that were run; 0 if there was nothing new to read.
     summary : RunSummary
         The numbers of records that were `read`, `accepted`, `filtered` and `late`, and the reasons of rejections.
     engine : str or None
-        The engine that was asked for.
+        The requested engine.
 
     >>> import tailrace
     >>> table = {"at": ["2024-05-01T00:00:01Z", None], "id": [7, 8]}
@@ -57,7 +57,7 @@ class Run(WarehouseQuery):
         return self.layout.manifest() is not None
 
     def lines(self, is_corrected_next: bool = False) -> list[str]:
-        """Describe the run in lines: records accepted and rejected, rows in an open tick, late tuples to correct.
+        """Describe the run in lines: accepted and rejected records, rows in an open tick, late tuples to correct.
 
         `is_corrected_next` says that a correction follows at once.
         """
@@ -67,7 +67,7 @@ class Run(WarehouseQuery):
         return [*lines, *([] if is_corrected_next else self._late())]
 
     def require_accepted(self) -> None:
-        """Raise `Failed` where the run has read records and accepted none."""
+        """Raise `Failed` if the run has read records, but accepted none."""
         if self.summary.failed:
             raise Failed(self)
 
@@ -78,18 +78,18 @@ class Run(WarehouseQuery):
         if not self.batches:
             yield "nothing new to read"
         yield from self.summary.lines(self._end_before, self._first_end)
-        # A join with a table holds back no row.
+        # a join with a table holds back no row
         if self.declared.has_late_tuples and (held := held_back(OpenedTables(self.layout))):
             keep_open = "--keep-open" if self.names_options else "keep_open"
             ends = f"it is complete when more comes, or at the end of a run without {keep_open}"
             yield f"{counted(held, 'row')} {'waits' if held == 1 else 'wait'} in an open tick: {ends}"
 
     def _end_before(self) -> EndOfRun | None:
-        """Return the end of the run before; None if it did not close what was open."""
+        """Return the end of the previous run; None if it left windows open."""
         return end_of_run(OpenedTables(self.layout), (self.summary.first_batch or 0) - 1)
 
     def _first_end(self, time: Ints) -> Ints:
-        """Return the end of the earliest window over each late tuple, by its time in ms; else its time."""
+        """Return the end of the earliest window over each late tuple, given its time in ms; else the time itself."""
         declared = self.declared
         if isinstance(declared, WindowedQuery):
             return declared.window.windows.first_end(time)
@@ -99,7 +99,7 @@ class Run(WarehouseQuery):
         return windows.first_end(windows.pane(time))
 
     def _looked_at_again(self, is_corrected_next: bool) -> list[str]:
-        """Look again at the records that the run has read; a source that has changed since is no failure of the run."""
+        """Examine again the records that the run has read; if a source has changed since, the run does not fail."""
         try:
             return [*self._outlying(), *self._repeats(is_corrected_next)]
         except (SourceChanged, OSError) as error:
@@ -107,9 +107,9 @@ class Run(WarehouseQuery):
             return [f"warning: repeats and implausible times were not looked for, and a correction may fail: {why}"]
 
     def _repeats(self, is_corrected_next: bool) -> Iterator[str]:
-        """Say how many of the records that the run has read repeat an id, with equal and with other content.
+        """Yield the number of records of the run that repeat an id, with equal and with other content.
 
-        A stream that drops repeats has counted those with equal content.
+        A stream that drops repeats has counted the repeats with equal content.
         """
         drops = self.declared.disorder.deduplicate
         once = "" if is_corrected_next or drops else f" once {self._correction} has run"
@@ -126,7 +126,7 @@ class Run(WarehouseQuery):
             yield from map("warning: {}".format, outlying.lines())
 
     def _late(self) -> Iterator[str]:
-        """Say how many late tuples of this run and earlier ones wait for a correction, and which command corrects."""
+        """Yield the number of late tuples, of all runs so far, that wait for a correction, and the command for it."""
         if self.batches and self.declared.has_late_tuples and (late := count_uncorrected(OpenedTables(self.layout))):
             yield f"{counted(late, 'late tuple')} {'waits' if late == 1 else 'wait'} for {self._correction}"
 

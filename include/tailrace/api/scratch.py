@@ -1,4 +1,4 @@
-"""A temporary folder that goes with the objects that share it."""
+"""A temporary folder that is removed with the objects that share it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import finalize
 
 
 class Scratch:
-    """A temporary folder: made when it is first used, removed with the last object that holds this one."""
+    """A temporary folder: created at its first use, removed with the last object that holds this one."""
 
     @cached_property
     def path(self) -> Path:

@@ -22,7 +22,7 @@ class ShownPanels:
     Attributes
     ----------
     key : str or None
-        The key whose answers were asked for; None: of all keys.
+        The key of the requested answers; None for all keys.
     """
 
     name: str
@@ -34,7 +34,7 @@ class ShownPanels:
 
     @staticmethod
     def read(view: QueryView, start: int | None, end: int | None, key: str | None) -> ShownPanels:
-        """Read the panels over (start, end], in ms of arrival and of event time; without a start over all arrivals."""
+        """Read the panels over (start, end], in ms of arrival and of event time; without a start, over all arrivals."""
         arrival = ArrivalRequest(from_=_BEFORE_ALL_MS if start is None else start, to=end)
         return ShownPanels(
             view.query.name,

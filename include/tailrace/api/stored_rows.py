@@ -1,4 +1,4 @@
-"""Parquet files in a warehouse, in which runs store the in-memory rows of streams."""
+"""Stores the in-memory rows of streams as Parquet files in a warehouse."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 
 FOLDER = IN_MEMORY
-"""The folder of a warehouse with the rows of streams in memory; no query has such a name."""
+"""The folder of a warehouse with the in-memory rows of streams; no query can have this name."""
 
 
 def over_stored(query: Query, rows: Mapping[str, pa.Table], layout: Layout) -> Query:
-    """Return the query with its in-memory streams read from the files in which runs store their rows.
+    """Return the query with file sources for its in-memory streams: the files in which runs store their rows.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def over_stored(query: Query, rows: Mapping[str, pa.Table], layout: Layout) -> Q
 def storing(rows: Mapping[str, pa.Table], layout: Layout) -> Iterator[None]:
     """Store rows for a run (idempotent); remove them if the run is refused before it plans a batch.
 
-    Other rows than those that are there already are a further file: rows that arrived later.
+    Rows that differ from the stored ones become a further file: rows that arrived later.
     """
     journal = Journal(layout.journal)
     planned = journal.count if rows else 0
@@ -64,7 +64,7 @@ def _folder(layout: Layout, stream: str) -> Path:
 
 
 def _store(rows: pa.Table, folder: Path) -> Path | None:
-    """Write rows to a new file of a folder, and return it; None where a file has them already."""
+    """Write rows to a new file of a folder, and return it; None if a file already has them."""
     digest, stored = _digest(rows), sorted(file.name for file in folder.glob("*.parquet"))
     if any(digest in file for file in stored):
         return None
@@ -90,7 +90,7 @@ def _digest(rows: pa.Table) -> str:
 
 
 def _remove(file: Path) -> None:
-    """Remove a file, and its parent directories that are empty then, up to the warehouse."""
+    """Remove a file, and then its empty parent directories, up to the warehouse."""
     file.unlink(missing_ok=True)
     with suppress(OSError):
         for folder in list(file.parents)[:4]:

@@ -1,4 +1,4 @@
-"""A stream over rows in memory, for use in place of a stream's section."""
+"""A stream of rows in memory, for use in place of a stream's section."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from tailrace.sources.path_sources import FileSource
 
 _UNPLACED = Path("rows in memory")
 _COLUMNS = ("event_time", "arrival_time", "id")
-"""The fields of a stream that say which column is what part of a tuple: rows may name other ones than a source."""
+"""The fields of a stream that name the columns of a tuple; for rows they may differ from the source's."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream over rows in memory, in order of their arrival.
+    """A stream of rows in memory, in order of their arrival.
 
-    A stream in a query file has the same fields beside the rows. A run stores the rows in the query's warehouse as
-    a Parquet file, which is the stream's source.
+    Beside the rows, it has the fields of a stream in a query file. A run stores the rows as a Parquet file in the
+    query's warehouse, and reads that file as the stream's source.
 
     Attributes
     ----------
     rows : table
         An Arrow table, a pandas or Polars data frame, a DuckDB relation, a list of dicts, or a dict of columns.
     event_time, arrival_time, id : str
-        Columns. Without an arrival time all rows arrive when they are read, so that none is late.
+        Columns. Without an arrival time, all rows arrive when they are read, so that none is late.
     key : str or list of str
         Column to group by, or several.
     null_key : str
-        group: a null in the key is a group of its own, as in SQL. quarantine: its row is rejected.
+        group: a null in the key is a separate group, as in SQL. quarantine: its row is rejected.
     columns : dict
-        Derived columns, by expressions of Spark SQL.
+        Derived columns, as expressions of Spark SQL.
     where : str
-        The condition of the records that are tuples.
+        The condition that records must meet.
 
     >>> import tailrace
     >>> tailrace.Stream({"at": [1000, 2000], "id": ["a", "b"]}, event_time="at", id="id")
@@ -83,14 +83,14 @@ def memory_source(path: Path) -> FileSource:
 
 
 def in_place_of(query: Query, streams: Mapping[str, Any]) -> tuple[Query, dict[str, pa.Table]]:
-    """Replace some of a query's sources by rows in memory; return the query, and the rows by stream.
+    """Replace sources of a query by rows in memory; return the query, and the rows by stream.
 
-    Its answers go to its tables alone: a test sends nothing to the topic or the server of the query's file.
+    Its answers only go to its tables: a test sends nothing to the topic or server in the query's file.
 
     Raises
     ------
     Refused
-        When it has no such stream, or a stream takes ids or arrival times from its source and the rows name none.
+        When it has no such stream, or a stream takes ids or arrival times from its source, and the rows name none.
     """
     declared, rows = dict(query.streams), dict[str, pa.Table]()
     for name, each in streams.items():

@@ -1,4 +1,4 @@
-"""The state of a query's stream, read from its warehouse alone, without the driver host."""
+"""The state of a query's stream, read only from its warehouse, without the driver host."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class WarehouseStream:
     Attributes
     ----------
     reported : Status
-        Its last report; without one, what its tables hold.
+        Its last report; without one, a status from its tables.
     to_correct : ToCorrect
         The late tuples that wait for a correction.
     now_ms : int
-        The wall-clock time of this look, in epoch milliseconds.
+        The wall-clock time of this observation, in epoch milliseconds.
     """
 
     name: str
@@ -47,7 +47,7 @@ class WarehouseStream:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process has reported within a minute, and that report was not its last."""
+        """Whether a process has reported within a minute, without reporting its end."""
         return self.reported.state not in OVER and self.now_ms - self.reported.at_ms < SILENT_MS
 
     @property
@@ -55,7 +55,7 @@ class WarehouseStream:
         return "running" if self.is_running else "not running"
 
     def lines(self) -> Iterator[str]:
-        """Yield what is known of the stream, a short line for each thing."""
+        """Yield the known facts about the stream, a short line for each."""
         yield from (f"WARNING: {problem}" for problem in self.reported.problems)
         yield f"{self.name}: {self.state}"
         yield from DriverStatus(Driver(self.name, "absent", None, None, ""), self.reported, self.now_ms).facts()
@@ -79,7 +79,7 @@ class WarehouseStream:
 
 
 def _of_tables(layout: Layout) -> Status:
-    """Return a status from a stream's tables, for a stream that has left none, as after a restore."""
+    """Return a status from a stream's tables, for a stream without a report, such as after a restore."""
     batches, tables = committed_batches(layout), OpenedTables(layout)
     totals: dict[str, Any] = read_totals(tables, batches)
     return Status("drained", 0, 0, 0, batches, **read_newest(tables, batches), **totals)

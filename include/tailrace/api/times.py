@@ -9,11 +9,11 @@ from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 
 Time = str | int | datetime | None
-"""A time: ISO 8601 text, in UTC unless it says otherwise; epoch milliseconds; a datetime, in UTC without a zone."""
+"""A time: an ISO 8601 text or a `datetime`, in UTC without a zone; or epoch milliseconds."""
 
 
 def time_ms(option: str, value: Time) -> int | None:
-    """Return a time in epoch milliseconds; None where none is given."""
+    """Return a time in epoch milliseconds; None for None."""
     if value is None or isinstance(value, int):
         return value
     if isinstance(value, datetime):
@@ -33,7 +33,7 @@ def range_of(start: Time, end: Time, arrived_from: Time, arrived_to: Time) -> Co
     Raises
     ------
     Refused
-        When both are given, or one end of an interval of arrival.
+        When both are given, or only one end of an interval of arrival.
     """
     by_arrival = arrived_from is not None or arrived_to is not None
     if by_arrival and (start is not None or end is not None):

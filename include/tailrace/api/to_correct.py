@@ -1,4 +1,4 @@
-"""What of a stream waits for a correction, late tuples and repeats, and what corrects it, as each status shows it."""
+"""The late tuples and repeats of a stream that wait for a correction, and the command for it, as shown in a status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ToCorrect:
     late : int
         The number of late tuples.
     command : CommandLine
-        The commands about the query, with its file where that is known.
+        The commands about the query, with its file if that is known.
     dag : str or None
         The DAG that corrects them; None without Airflow.
     """
@@ -40,14 +40,14 @@ class ToCorrect:
 
     @staticmethod
     def read(layout: Layout, file: Path | None = None, dag: str | None = None) -> ToCorrect:
-        """Read what a stream has to correct; its file is by default the one of its last run, where that is noted."""
+        """Read the state of a stream; its file is by default the one of its last run, if that is noted."""
         noted = QueryFile.read(layout) if file is None else QueryFile(layout, file)
         file, streams = (None, None) if noted is None else (noted.file, noted.streams)
         command = CommandLine(file, str(layout.home.parent), streams)
         return ToCorrect(layout, count_uncorrected(OpenedTables(layout)), command, dag)
 
     def lines(self) -> Iterator[str]:
-        """Yield how many late tuples and answers with repeats wait, with what corrects them; nothing if none waits."""
+        """Yield the numbers of waiting late tuples and answers with repeats, with the command; nothing if none wait."""
         dag = "" if self.dag is None else f"; or the DAG, unpaused: airflow dags trigger {self.dag}"
         correction = f"{self.command('correct')}{dag}"
         if self.late:
@@ -56,7 +56,7 @@ class ToCorrect:
             repeated = count_repeated(
                 query_named(self.layout.home.name, str(self.layout.home.parent)).declared, self.layout
             )
-        except (Refused, OSError):  # without the declaration, or the source, nobody knows
+        except (Refused, OSError):  # unknown without the declaration or the source
             return
         if repeated is None:
             yield "too many answers or records would have to be read: whether answers count repeats was not looked at"

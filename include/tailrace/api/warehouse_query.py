@@ -1,4 +1,4 @@
-"""A query and its tables in a warehouse: corrections, calibrations, rebuilds, and all that can be read."""
+"""A query and its tables in a warehouse: corrections, calibrations, rebuilds, and reading."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class WarehouseQuery:
     declared : tailrace.query.query.Query
         The frozen model of the declaration.
     file, streams_file : Path or None
-        The file that declares the query, and of SQL text the one with its streams; None of a query that code declares.
+        The file that declares the query, and for SQL text the file with its streams; None for a query declared in code.
     rows : dict
-        The rows of the streams that are in memory, by stream.
+        The in-memory rows of streams, by stream.
     place : path or URL or None
-        The warehouse that was named.
+        The named warehouse.
     names_options : bool
-        Whether refusals name the options of the command, in place of arguments.
+        Whether refusals name options of the command in place of arguments.
     """
 
     declared: Declared
@@ -75,8 +75,9 @@ class WarehouseQuery:
     def warehouse(self) -> Warehouse:
         """The folder, or the URL of an object store, with the query's tables.
 
-        As named; else of a query with rows in memory a temporary folder, which goes with the query's objects; else what
-        the environment variable TAILRACE_WAREHOUSE has; else the folder `warehouse` in the current one.
+        It is the named one. For a query with rows in memory the default is a temporary folder, which is removed with
+        the query's objects; for others the environment variable TAILRACE_WAREHOUSE, else `warehouse` in the current
+        folder.
         """
         if self.place is not None:
             return self.place
@@ -93,16 +94,16 @@ class WarehouseQuery:
         arrived_to: Time = None,
         engine: str | None = None,
     ) -> CorrectionReport:
-        """Recompute the answers that late tuples missed, from history, and give them a next version (idempotent).
+        """Recompute from history the answers that late tuples missed, and write their next versions (idempotent).
 
         Parameters
         ----------
         start, end : time, optional
-            The event times [start, end): windows that overlap them.
+            Event times [start, end): correct the windows that overlap them.
         arrived_from, arrived_to : time, optional
-            The arrival times [from, to): what came late in them.
+            Arrival times [from, to): correct for the tuples that came late in them.
         engine : str, optional
-            As of `Query.run`.
+            As for `Query.run`.
         """
         with self._refusing(locates=True):
             correction_range = range_of(start, end, arrived_from, arrived_to)
@@ -111,12 +112,12 @@ class WarehouseQuery:
             return report
 
     def calibrate(self, *, dry_run: bool = False) -> CalibrationReport:
-        """Measure the accuracy of answers after several waits, over the newest windows of history, and propose K.
+        """Measure the accuracy of answers with several waits, over the newest windows of history, and propose K.
 
         Parameters
         ----------
         dry_run : bool
-            Measure, and write nothing.
+            Only measure, and write nothing.
         """
         from tailrace.calibration.calibrate import calibrate  # noqa: PLC0415 (its search takes long to import)
 
@@ -129,9 +130,9 @@ class WarehouseQuery:
         Parameters
         ----------
         dry_run : bool
-            Plan it, and write nothing.
+            Only plan it, and write nothing.
         engine : str, optional
-            As of `Query.run`.
+            As for `Query.run`.
         """
         from tailrace.api.rebuilt import Rebuilt  # noqa: PLC0415 (a rebuild is rare)
         from tailrace.stream.rebuild import plan_rebuild  # noqa: PLC0415
@@ -144,9 +145,9 @@ class WarehouseQuery:
             return Rebuilt.from_plan(done, self.layout, is_done=True)
 
     def rescale(self, tasks: int) -> int:
-        """Ask the query's stream for another number of tasks from its next batch on; return the number until then.
+        """Request another number of tasks from the stream's next batch on; return the number until then.
 
-        A running stream takes it up without a restart, one at rest with its next run.
+        A running stream changes it without a restart; otherwise the next run does.
         """
         from tailrace.storage.tasks_in_force import request_tasks  # noqa: PLC0415 (it is rare)
 
@@ -164,22 +165,22 @@ class WarehouseQuery:
         order_by: str | None = None,
         limit: int | None = None,
     ) -> Answers:
-        """Return the answers, ordered by time where nothing else is said.
+        """Return the answers, by default ordered by time.
 
         Parameters
         ----------
         as_of : str
-            corrected: the newest version of each. stream: as the stream gave them.
+            corrected: the newest version of each. stream: as streamed.
         start, end : time, optional
             Event times: windows that end after `start` and start before `end`, pairs with a tuple in [start, end).
         key : str, optional
-            The answers of this key alone; of a list of keys a JSON array.
+            Only the answers of this key; for a composite key, a JSON array.
         where : str, optional
-            An expression over the columns of answers; those for which it is false or null are left out.
+            An expression over the columns of answers; answers for which it is false or null are left out.
         order_by : str, optional
-            Expressions with commas between them, such as `value desc, key`; nulls as in Spark SQL.
+            Expressions separated by commas, such as `value desc, key`; nulls are ordered as in Spark SQL.
         limit : int, optional
-            At most so many of them.
+            The most answers to return.
         """
         with self._refusing():
             answers = reading.answers_of(self.declared, self.warehouse, as_of, reading.part_of(start, end, key))
@@ -187,19 +188,19 @@ class WarehouseQuery:
         return chosen if self.names_options else replace(chosen, why_none=_in_python(chosen.why_none))
 
     def quality(self) -> Rows:
-        """Return how far streamed answers were from corrected ones, over time, and what the policy promises."""
+        """Return the errors of streamed answers, compared with corrected ones, over time, and the policy's promise."""
         with self._refusing():
             return reading.quality_of(self.declared, self.warehouse)
 
     def late(self, *, records: bool = False, limit: int | None = None) -> Rows:
-        """Return the late tuples: of windows how many by key, pane and tick; of pairs their ids.
+        """Return the late tuples: for windows their number by key, pane and tick; for pairs their ids.
 
         Parameters
         ----------
         records : bool
-            Each of them in place of their numbers, in order of arrival, with the place of its record.
+            Return each tuple in place of the numbers, in order of arrival, with the place of its record.
         limit : int, optional
-            At most so many records.
+            The most records to return.
         """
         if not records:
             with self._refusing():
@@ -210,12 +211,12 @@ class WarehouseQuery:
             return late_rows(self.stored(), self.layout, limit)
 
     def quarantine(self) -> Rows:
-        """Return the rejected records: where each stood, the reason, and the record."""
+        """Return the rejected records, each with its place and the reason."""
         with self._refusing():
             return reading.rows_of(self.declared, self.warehouse, "quarantine")
 
     def explain(self) -> Explanation:
-        """Explain how the query is run: its kind, partition and method, the reason; and its sections and SQL text."""
+        """Explain the query's plan: kind, partition and method, with the reason; and its sections and SQL text."""
         with self._refusing():
             return Explanation.from_query(self.declared, self.file)
 
@@ -225,7 +226,7 @@ class WarehouseQuery:
         Parameters
         ----------
         start, end : time, optional
-            Arrival and event times after `start`, up to `end`; by default all.
+            Draw arrival and event times after `start`, up to `end`; by default all.
         key : str, optional
             Draw the answers of this key, as streamed and as corrected.
         """
@@ -235,7 +236,7 @@ class WarehouseQuery:
             return read_picture(self.declared, self.layout, time_ms("--from", start), time_ms("--to", end), key)
 
     def status(self) -> Status | None:
-        """Return the last status that the query's stream has reported; None where it never ran."""
+        """Return the last status that the query's stream has reported; None if it never ran."""
         with self._refusing():
             return Status.read(self.layout)
 
@@ -245,12 +246,12 @@ class WarehouseQuery:
         return Layout.for_query(self.warehouse, self.name)
 
     def stored(self) -> Declared:
-        """Return the declaration with the places of all sources, including stored in-memory rows."""
+        """Return the declaration with the locations of all sources, including stored in-memory rows."""
         return over_stored(self.declared, self.rows, self.layout)
 
     @contextmanager
     def _refusing(self, locates: bool = False) -> Iterator[None]:
-        """Reword the refusals inside: name Python's arguments and, if `locates`, the line of the query file."""
+        """Reword refusals in the block: name Python's arguments and, if `locates`, the line of the query file."""
         words = nullcontext() if self.names_options else naming_arguments()
         places = located(self.file, self.streams_file) if locates and self.file else nullcontext()
         with words, places:
@@ -269,7 +270,7 @@ _ARGUMENTS = {"from": "start", "to": "end"}
 
 @contextmanager
 def naming_arguments() -> Iterator[None]:
-    """Name the arguments of Python in refusals that name options of the command, and streams for their stored rows."""
+    """Replace command options in refusals by Python's arguments, and files of stored rows by their streams."""
     try:
         yield
     except Refused as refused:
@@ -280,7 +281,7 @@ def naming_arguments() -> Iterator[None]:
 
 
 def _in_python(text: str) -> str:
-    """Name streams of rows in memory in a text, and arguments for options; a whole command stays."""
+    """Replace options in a text by arguments, and files of stored rows by their streams; whole commands stay."""
     text = naming_rows(text)
     if "tailrace " in text:
         return text

@@ -1,4 +1,4 @@
-"""Why a query has no answers, or none that are measured, and what comes next: by what its stream has written."""
+"""Finds out from a stream's tables why a query has no answers, or no measured ones, and what to do next."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _END = "the end of a run with --bounded and without --keep-open"
 
 
 def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
-    """Say why a stream that has begun has no answers.
+    """Return the reason why a stream that has begun has no answers.
 
-    `is_part` says that only a range or a key was read, `is_current` that the table `current` was.
+    `is_part` says that only a range or a key was read; `is_current`, that the table `current` was read.
     """
     tables = OpenedTables(layout)
     totals = read_totals(tables, committed_batches(layout))
@@ -37,7 +37,7 @@ def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
 
 
 def why_no_quality(layout: Layout) -> str:
-    """Say why no answer of a stream that has begun is measured."""
+    """Return the reason why no answer of a stream that has begun is measured."""
     tables = OpenedTables(layout)
     if tables.has("correction_runs") and tables.read("correction_runs", ["interval"]).num_rows:
         return "nothing is measured: the corrections so far have found no answers"
@@ -45,7 +45,7 @@ def why_no_quality(layout: Layout) -> str:
 
 
 def _rejections(totals: dict[str, int]) -> Iterator[str]:
-    """Yield why no record is a tuple."""
+    """Yield the reasons why no record is a tuple."""
     if totals["filtered"] > totals["unmatched"]:
         yield "where is false or null for those that were filtered"
     if totals["unmatched"]:
@@ -55,7 +55,7 @@ def _rejections(totals: dict[str, int]) -> Iterator[str]:
 
 
 def _reasons(tables: OpenedTables) -> Iterator[str]:
-    """Yield why the tuples of a stream have no answers."""
+    """Yield the reasons why the tuples of a stream have no answers."""
     counts = tables.read("metrics", ["counts"])["counts"].drop_null().to_pylist()
     if withheld := sum(dict(each).get(WITHHELD, 0) for each in counts):
         yield f"{counted(withheld, 'answer')} withheld, as having is not true for them"

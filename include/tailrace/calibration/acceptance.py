@@ -63,7 +63,7 @@ def accept(query: Query, warehouse: Warehouse, report: CalibrationReport, where:
 
 
 def misfit(report: CalibrationReport, query: Query, checkpoint: str, newest: Proposal | None) -> str | None:
-    """Return why a report can't be accepted any more; None where it can, or equals the newest proposal."""
+    """Return why a report can no longer be accepted; None if it can, or equals the newest proposal."""
     return next(_misfits(report, query, checkpoint, newest), None)
 
 
@@ -159,7 +159,7 @@ def report_of(value: str | bytes | Any, where: str) -> CalibrationReport:
 
 
 def _is_sound(report: CalibrationReport) -> bool:
-    """Test whether a report has measurements, and plausible K and times, which types alone do not ensure."""
+    """Test whether a report has measurements, and a plausible K and times, which the types alone do not ensure."""
     interval = report.next_interval
     try:
         is_stated = bool(report.measurements and report.evidence)
@@ -177,7 +177,7 @@ def _is_policy(declared: str, policy: SlackPolicy) -> bool:
 
 
 def is_of(proposal: Proposal, report: CalibrationReport) -> bool:
-    """Test whether a proposal equals a report, and so was accepted before."""
+    """Test whether a proposal equals a report, so that it was accepted before."""
     interval = report.next_interval
     ours = interval.k_ms, interval.lower_ms, interval.upper_ms, report.basis.until, report.evidence
     return ours == (proposal.k_ms, proposal.lower_ms, proposal.upper_ms, proposal.until, proposal.evidence)

@@ -49,7 +49,7 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 
 MOST_ROWS = 5_000_000
-"""The default limit of rows, which as plain rows easily fit into this process."""
+"""The default limit of rows, which easily fit into this process's memory."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ def _rows(log: Log) -> int:
     return sum(piece.rows for piece in log.pieces())
 
 
-_MAX_ROUNDS = 60  # of a survey; the search ends in fewer
+_MAX_ROUNDS = 60  # the most steps of a survey; the search ends in fewer
 
 
 def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> CalibrationReport:
     """Measure accuracy over the newest windows of history, and propose the K that follows.
 
-    With policy `cache_duration` its method says how: K follows directly, or by one step of a search that continues from
-    the last one. Any other policy accepts no proposal; a dry run estimates K for an accuracy of 0.95, or surveys the
-    accuracy of each K from 0 to the smallest that keeps it.
+    With policy `cache_duration`, its method decides: K is estimated directly, or by one step of a search that continues
+    from the last one. Any other policy accepts no proposal; a dry run estimates K for an accuracy of 0.95, or surveys
+    the accuracy of each K from 0 to the smallest that keeps it.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Cali
 
 @dataclass(frozen=True)
 class _RecentAnswers:
-    """The newest answers of history, in each of the ways to measure them (`answers.model.WaysToMeasure`)."""
+    """Reads the newest answers of history, for each kind of answers (`answers.model.WaysToMeasure`)."""
 
     kind: WindowedKind
     histories: tuple[LoggedHistory, ...]
@@ -189,7 +189,7 @@ class _DirectCalibrations:
 
 @dataclass(frozen=True)
 class _CalibrationRun:
-    """The logs of a query's streams, the measured answers, and the K in force then."""
+    """The logs of a query's streams, the measured answers, and the K that was in force."""
 
     query: Query
     pipeline: Pipeline
@@ -266,7 +266,7 @@ class _CalibrationRun:
         next_interval: Bracket,
         proposed: bool | None,
     ) -> CalibrationReport:
-        """Return the report of some measurements; of a duration's several measurements the last one counts."""
+        """Return the report of measurements; if a duration was measured several times, the last one counts."""
         last = results[-1]
         row_of = {row.duration_ms: row for result in results for row in _measured_durations(result.measured)}
         windows = (len(last.measured.ends), int(last.measured.ends[-1]))
@@ -315,7 +315,7 @@ def _report_of_estimate(
     k_ms : int or None
         K in force.
     proposed : bool or None
-        True if the proposal is written, False in a dry run; None where the policy accepts none.
+        True if the proposal is written, False in a dry run; None if the policy accepts none.
     """
     estimate = estimated.estimate
     columns = (each.tolist() for each in (estimate.durations, estimate.accuracy, estimate.error))

@@ -1,7 +1,7 @@
-"""Direct calibration: the slack K (allowed lateness) follows from the newest complete windows of history, by one pass.
+"""Direct calibration: estimates the slack K (allowed lateness) from the newest complete windows, in one pass.
 
-A window is complete when K has passed, and almost none of its tuples are missing. What K follows from depends on the
-kind of answers: `recent_winners` has rankings, `recent_losses` aggregates and pairs.
+A window is complete when K has passed, and almost none of its tuples are missing. The sample depends on the kind of
+answers: `recent_winners` is for rankings, `recent_losses` for aggregates and pairs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ OLDER = 2_000
 """The number of windows to read first, by default, if history holds enough."""
 
 MOST = 16_000
-"""The number of windows beyond which no older ones are read for a narrower interval."""
+"""The most windows that are read for a narrower interval."""
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """An estimate, the end (ms) of the newest window that it is from, and the longest delay (ms) that was read."""
+    """An estimate, the end (ms) of its newest window, and the longest delay (ms) that was read."""
 
     estimate: Estimate
     up_to: int
@@ -41,7 +41,7 @@ class Estimated:
 
 @dataclass(frozen=True, eq=False)
 class ReadSample(Generic[S]):
-    """What is read of history at once: a sample, and the longest delay (ms) in it."""
+    """A sample that is read from history at once, and the longest delay (ms) in it."""
 
     sample: S
     longest_ms: int
@@ -53,7 +53,7 @@ class DirectCalibration(ABC, Generic[S]):
     Parameters
     ----------
     older : int
-        The number of windows to read first; fewer where they have too many rows.
+        The number of windows to read first; fewer if they have too many rows.
     prices : CostSection or None
         The prices of waiting and correcting; K is the cheapest one that keeps the accuracy.
     """
@@ -82,13 +82,13 @@ class DirectCalibration(ABC, Generic[S]):
                 return estimated
             if is_last and settling == known:
                 raise not_ready(self.windows_in_words, self.policy.queries, complete, settling)
-            if not is_last:  # else older windows are read, as the newest are not complete
+            if not is_last:  # otherwise older windows are read, as the newest are not complete
                 count *= 2
 
     def _settled(self, read: ReadSample[S], settling: int, k_ms: int | None) -> tuple[Estimated | None, int, int]:
-        """Estimate K over windows that are old enough to be complete; None where they are too few.
+        """Estimate K over windows that are old enough to be complete; None if there are too few.
 
-        Return this age as well, at least the given one (in ms), and the number of complete windows.
+        Also return the age at which they are complete (ms, at least the given one), and their number.
         """
         while True:
             complete = self._complete(read.sample, settling)
@@ -104,7 +104,7 @@ class DirectCalibration(ABC, Generic[S]):
             settling = needed
 
     def _priced(self, complete: S, k_ms: int | None) -> Estimate:
-        """Estimate K, by its cost as well if there are prices."""
+        """Estimate K; take its cost into account if there are prices."""
         if self.prices is None:
             return self._estimate(complete, k_ms, unpriced)
         return self._estimate(complete, k_ms, lambda choice: self._costs(complete, choice.windows).priced(choice))
@@ -122,7 +122,7 @@ class DirectCalibration(ABC, Generic[S]):
     def _readable_start(self, settling: int, count: int) -> tuple[int, bool]:
         """Return the start of the newest windows to read, and whether there is nothing older to read.
 
-        They are `count`, or as many as can be read at once, but at least `queries`.
+        There are `count` of them, or as many as can be read at once, but at least `queries`.
         """
         least, is_cut = self.policy.queries, False
         while True:
@@ -133,7 +133,7 @@ class DirectCalibration(ABC, Generic[S]):
 
     @abstractmethod
     def _start(self, settling: int, count: int) -> tuple[int, bool]:
-        """Return the start of the newest `count` windows that are so old, and whether history has no older tuple."""
+        """Return the start of the newest `count` windows of this age, and whether history has no older tuple."""
 
     @abstractmethod
     def _is_readable(self, low: int) -> bool:
@@ -145,7 +145,7 @@ class DirectCalibration(ABC, Generic[S]):
 
     @abstractmethod
     def _complete(self, sample: S, settling: int) -> S:
-        """Return the sample with the windows alone that are at least so old, in ms."""
+        """Return the sample with only the windows that have at least this age, in ms."""
 
     @abstractmethod
     def _ends(self, sample: S) -> Ints:
@@ -153,11 +153,11 @@ class DirectCalibration(ABC, Generic[S]):
 
     @abstractmethod
     def _settling(self, complete: S, newest: int) -> int:
-        """Return the age at which windows are complete, by what came since the window with this end; in ms."""
+        """Return the age (ms) at which windows are complete, judged by the tuples since the window with this end."""
 
     @abstractmethod
     def _estimate(self, complete: S, k_ms: int | None, priced: Priced) -> Estimate:
-        """Estimate K from complete windows, and lengthen it where that is cheaper."""
+        """Estimate K from complete windows, and lengthen it if that is cheaper."""
 
     @abstractmethod
     def _delays(self, complete: S) -> tuple[Ints, Ints]:
@@ -173,14 +173,14 @@ def _is_final(estimate: Estimate) -> bool:
 class WaitCosts:
     """The cost a window of each wait.
 
-    A longer wait delays every window, and makes fewer tuples late: it pays while the tuples that it saves cost more
-    than the time (the newsvendor problem [1]_).
+    A longer wait delays every window, but makes fewer tuples late. It pays as long as correcting these tuples would
+    cost more than the delay (the newsvendor problem [1]_).
 
     Attributes
     ----------
     prices : CostSection
     need : ndarray, shape (n,)
-        The shortest wait with which each tuple of the windows is in time for all its windows, in ms.
+        The shortest wait (ms) with which each tuple is in time for all its windows.
     windows : int
         The number of windows over which the tuples are spread.
 

@@ -1,9 +1,9 @@
-"""The accuracy that answers would have had under each of some cache durations, measured over history.
+"""Measures over history the accuracy that answers would have had with each of several cache durations.
 
-With K = d a window holds what had arrived when t_max ≥ end + d. The stream's own operator computes these answers: it is
-stepped once over history with a frontier (the watermark) of constant slack K (allowed lateness). `Kind.evaluate`
-computes the exact answers, and `column_errors` compares the two. Repeats are removed from both beforehand, as no wait
-would remove them.
+With K = d a window holds the tuples that had arrived when t_max ≥ end + d. The stream's own operator computes these
+answers: it is stepped once over history, with a frontier (the watermark) of constant slack K (allowed lateness).
+`Kind.evaluate` computes the exact answers, and `column_errors` compares the two. Repeats are removed from both before,
+as no wait would remove them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class EventTimeCourse:
         return int(self.t_max[-1]) if len(self.t_max) else BEFORE_ALL
 
     def delays(self, tick: Ints, event_ms: Ints) -> Ints:
-        """Return the delays t_max − event_time of tuples, shape (m,), none of which came before the first tick.
+        """Return the delays t_max − event_time of tuples, shape (m,), which must not have come before the first tick.
 
         The delay of a tuple ahead of t_max is 0.
         """
@@ -72,7 +72,7 @@ class EventTimeCourse:
         return np.asarray(t_max[np.searchsorted(self.tick, tick, side="left")])
 
     def under(self, k_ms: int) -> Frontier:
-        """Return the frontier with a constant K, over the same ticks."""
+        """Return the frontier for a constant K over the same ticks."""
         constant = np.full(len(self.tick), k_ms, np.int64)
         return Frontier(
             BEFORE_ALL, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant)
@@ -92,10 +92,10 @@ class Accuracies:
     quality : ndarray, shape (m, n)
         The quality of each window's answers, in [0, 1]; 1 where they are exact.
     columns : tuple of str
-        For answers with several columns that must be accurate, the least accurate one with each duration, which
-        `quality` measures; empty where answers have at most one.
+        If several columns of answers must be accurate: the least accurate one with each duration, which `quality`
+        measures. Otherwise empty.
     overlap : LossOverlap
-        The overlap, from the tuples' delays.
+        The losses that windows share, by the tuples' delays.
     """
 
     windows: Windows
@@ -119,9 +119,9 @@ class Accuracies:
 def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
     """Return the time after its end at which a window counts as complete, in ms.
 
-    Tuples still to come are missing from a window's exact answer, which makes the streamed one seem too accurate. So a
-    window is left out until the longest measured wait has passed, and until the missing share of its tuples, by the
-    delays so far, is at most a tenth of the allowed one, (1 − accuracy) / 10.
+    A window's exact answer lacks tuples that are still to come, so the streamed one seems too accurate. A window is
+    left out until the longest measured wait has passed, and until the share of its missing tuples, by the delays so
+    far, is at most a tenth of the allowed one: (1 − accuracy) / 10.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ def measure(
     Parameters
     ----------
     parts : record batches
-        The final content of the windows in any order, for `combined`, with a tick of `course` for each tuple. The
-        tuples of a key are in one part.
+        The final content of the windows in any order, for `combined`; each tuple has a tick of `course`. All tuples of
+        a key are in the same part.
     durations : ndarray, shape (m,)
         In ms.
     exact : Table
-        The exact answers of at least n windows, all of which t_max has passed by the longest duration.
+        The exact answers of at least n windows; t_max has passed each of them by the longest duration.
     delays : ndarray
         The delays of the tuples, in ms.
     of : sequence of str, optional
@@ -179,7 +179,7 @@ def measure(
 
 
 def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:
-    """Return the answers of the windows with these ends."""
+    """Select the answers of the windows with these ends."""
     return answers.filter(pa.array(np.isin(horizon(answers), ends)))
 
 

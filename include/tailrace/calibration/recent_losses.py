@@ -1,4 +1,4 @@
-"""The newest complete windows of history with their losses at any wait: the sample for aggregates and pairs."""
+"""The sample for calibrations of aggregates and pairs: the newest complete windows, with their losses at any wait."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from tailrace.kind.protocol import WindowedKind
 from tailrace.query.calibration_section import CostSection
 
 _BEFORE = 5
-"""How many times n windows are read first: a change of the delays shows only if many windows precede it."""
+"""Windows to read first, in multiples of n: a change of the delays only shows if many windows precede it."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecentLosses:
-    """The losses of the tuples from an event time `low` on, up to which t_max (`last`) came; in ms.
+    """The losses of the tuples from the event time `low` on, and the last t_max (`last`); in ms.
 
     Attributes
     ----------
     by_column : dict of LossSample
-        By column of answers; they differ in their steps alone.
+        By column of answers; samples only differ in their steps.
     """
 
     by_column: dict[str | None, LossSample]
@@ -51,7 +51,7 @@ class RecentLosses:
 class _MeasuredCalibration(DirectCalibration[RecentLosses]):
     """Estimates the slack K (allowed lateness) from the losses of the newest complete windows.
 
-    Where several columns of answers must be accurate, K is what the most demanding one needs.
+    If several columns of answers must be accurate, the most demanding one determines K.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class _MeasuredCalibration(DirectCalibration[RecentLosses]):
         self.scales = MeasuredLosses(kind.windows.size_ms, unit_ms, policy.queries, policy.accuracy, max(tick_ms, 1))
 
     def whole_sample(self) -> LossSample:
-        """Read the whole history, and return the losses of its windows, except those at its ends."""
+        """Read the whole history, and return the losses of its windows, except for windows at its ends."""
         low, _ = self._start(0, 1 << 40)
         sample = self._read(low).sample
         longest = int(sample.any.delay.max(initial=0))
@@ -99,7 +99,7 @@ class _MeasuredCalibration(DirectCalibration[RecentLosses]):
 
     @abstractmethod
     def _window_start(self, end: Ints) -> Ints:
-        """Return the event time from which on all tuples must have been read for the windows with these ends."""
+        """Return the event time from which all tuples must have been read for the windows with these ends."""
 
 
 class AggregateLosses(_MeasuredCalibration):
@@ -181,18 +181,18 @@ class PairLosses(_MeasuredCalibration):
         return ReadSample(RecentLosses({None: sample}, low, min(side.course.last for side in recent)), longest)
 
     def _window_start(self, end: Ints) -> Ints:
-        return np.asarray(end - 2 * self.kind.windows.size_ms)  # a pair's tuples are a reach apart, at most
+        return np.asarray(end - 2 * self.kind.windows.size_ms)  # a pair's tuples are at most a reach apart
 
 
 def _delays(recent: Sequence[RecentTuples]) -> tuple[Ints, Ints]:
-    """Return the event times of all tuples, and t_max of their stream before each came less these, at least 0."""
+    """Return the event times of all tuples, and their delays: t_max before each tuple less its event time, ≥ 0."""
     event = [np.asarray(side.tuples.column("event_time")) for side in recent]
     before = [side.course.before(np.asarray(side.tuples.column("tick"))) for side in recent]
     return np.concatenate(event), np.maximum(np.concatenate(before) - np.concatenate(event), 0)
 
 
 def _losses(errors: ErrorsByWait, error: Floats, event: Ints, delay: Ints) -> LossSample:
-    """Return the losses of windows, all of whose keys count alike, from the errors of their answers."""
+    """Return the losses of windows, in which all keys count equally, from the errors of their answers."""
     ends, window = np.unique(errors.end, return_inverse=True)
     is_first = np.diff(errors.answer, prepend=-1) != 0
     answers = np.bincount(window[is_first], minlength=len(ends))

@@ -1,9 +1,9 @@
-"""The newest exact pairs of a join's history, over which a calibration measures the recall of durations.
+"""Measures the recall of durations over the newest exact pairs of a join's history.
 
-With K = d a pair is found if the first of its tuples is still stored when the later one comes: if they come in one
-tick, or if the first one's event time is at least t_max − d before that tick, less the reach. So each exact pair
-determines the shortest duration that finds it, and one pass over history measures all durations. Idle streams are
-ignored in t_max.
+With K = d a pair is found if its first tuple is still stored when the later one comes. That is so if both come in the
+same tick, or if the first one's event time is at least t_max − d − reach, with t_max before that tick. So each exact
+pair determines the shortest duration that finds it, and one pass over history measures all durations. t_max ignores
+idle streams.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tailrace.kind.protocol import WindowedKind
 
 @dataclass(frozen=True)
 class _MeasuredPairs:
-    """The exact pairs of the tuples from a point of event time on.
+    """The exact pairs of the tuples from an event time on.
 
     Attributes
     ----------
     low, until : int
-        This point, and the least of the streams' t_max; in ms.
+        That event time, and the least t_max of the streams; in ms.
     end, needed : ndarray, shape (n,)
         The end of each pair's stretch, and the shortest duration that finds it; in ms.
     delays : ndarray
@@ -111,7 +111,7 @@ def exact_pairs(
 ) -> tuple[Ints, Ints, Ints]:
     """Return, for each exact pair of two streams, its stretch's end, the shortest wait that finds it, and t_max.
 
-    All are in ms; t_max is as it was before the tick of the later tuple.
+    All are in ms; t_max is taken before the tick of the later tuple.
     """
     size = kind.windows.size_ms
     pairs = kind.evaluate(*(side.tuples for side in recent))

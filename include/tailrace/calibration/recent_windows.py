@@ -1,4 +1,4 @@
-"""The newest complete windows of a query's history, over which a calibration measures."""
+"""Measures accuracies over the newest complete windows of a query's history."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ ROWS_AT_ONCE = 250_000
 class NotReady(Refused):
     """Raised when there is too little history for a calibration yet.
 
-    Let the stream run on: the same calibration may succeed later.
+    The stream has to run on: the same calibration may succeed later.
     """
 
 
 @dataclass(frozen=True)
 class RecentTuples:
-    """The tuples from a point of event time on.
+    """The tuples from an event time on.
 
     Attributes
     ----------
     low : int
-        This point, in ms.
+        That event time, in ms.
     tuples : RecordBatch
         All tuples with an event time of `low` or later, without repeats among them, for `combined`.
     course : EventTimeCourse
         The course of t_max from `low` on, ignoring older tuples.
     delays : ndarray, shape (n,)
-        The delays of all tuples that came within the course, however old; in ms.
+        The delays of all tuples that came within the course, even those with older event times; in ms.
     """
 
     low: int
@@ -55,7 +55,7 @@ class History(Protocol):
         """Return the earliest and the newest event time, in ms."""
 
     def is_readable(self, low: int) -> bool:
-        """Whether the tuples from an event time on (ms) are few enough to be read at once."""
+        """Test whether the tuples from an event time on (ms) are few enough to be read at once."""
 
     def since(self, low: int) -> RecentTuples: ...
 
@@ -131,7 +131,7 @@ class RecentWindows:
 
 
 def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotReady:
-    """Build the refusal of a calibration with too few complete windows, or whatever is measured instead."""
+    """Build the refusal of a calibration with too few complete windows, or other measured units."""
     age = format_duration(settling_ms)
     fault = f"it takes {needed} {what} that are {age} old by the newest event time, and there are {complete}"
     remedy = f"to calibrate when the stream has come further; or fewer {what}, by `queries` beside disorder.policy"

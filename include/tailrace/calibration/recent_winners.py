@@ -1,4 +1,4 @@
-"""The newest complete windows of history with their winners, and the delays of all tuples: a calibration's sample."""
+"""The sample for calibrations of rankings: the newest complete windows with their winners, and all tuples' delays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.query.calibration_section import CostSection
 
 @dataclass(frozen=True, eq=False)
 class RecentSample:
-    """The sample of the tuples from an event time `low` on, up to which t_max (`last`) came; in ms."""
+    """The sample of the tuples from the event time `low` on, and the last t_max (`last`); in ms."""
 
     sample: DelaySample
     low: int
@@ -37,9 +37,9 @@ class RecentWinners(DirectCalibration[RecentSample]):
     Parameters
     ----------
     tick_ms : int
-        The length of a tick; 0 where each tuple is one.
+        The length of a tick; 0 if each tuple is its own tick.
     older : int
-        The number of windows whose winners determine the hazard ratio; fewer where they have too many rows.
+        The number of windows whose winners determine the hazard ratio; fewer if they have too many rows.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RecentWinners(DirectCalibration[RecentSample]):
         return ReadSample(sample, int(recent.delays.max(initial=0)))
 
     def _complete(self, sample: RecentSample, settling: int) -> RecentSample:
-        """Return the sample with the winners of complete windows alone."""
+        """Return the sample with only the winners of complete windows."""
         delays = sample.sample
         end = delays.winners.end
         is_complete = (self.kind.windows.start(end) >= sample.low) & (end <= sample.last - settling)

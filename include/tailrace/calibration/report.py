@@ -1,4 +1,4 @@
-"""The report of a calibration: the measurements, the K that follows, and the reason."""
+"""The report of a calibration: the measurements, the resulting K, and the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JSON = ConfigDict(ser_json_inf_nan="strings")  # an error may be infinite, for 
 class MeasuredDuration:
     """A duration, its mean accuracy with the standard error, and the least accurate column of answers.
 
-    `cost` is the cost a window, where prices are declared.
+    `cost` is the cost of a window, if prices are declared.
     """
 
     __pydantic_config__ = _JSON
@@ -35,7 +35,7 @@ class MeasuredDuration:
 
 @dataclass(frozen=True)
 class Basis:
-    """The basis of a calibration: its proposal fits as long as this is unchanged.
+    """The basis of a calibration: its proposal is valid as long as this is unchanged.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Basis:
     declared : str
         The policy's settings in the query file, JSON.
     previous : int or None
-        Wall-clock time (ms) of the proposal from which the search continued; None where it began.
+        Wall-clock time (ms) of the proposal from which the search continued; None if it began.
     until : int
         The arrival time up to which history was read; ms.
     """
@@ -58,24 +58,24 @@ class Basis:
 
 @dataclass(frozen=True)
 class Determination:
-    """How well history determines a K that follows directly, by two time scales.
+    """How well history determines a directly estimated K.
 
     Attributes
     ----------
     lower_ms, upper_ms : int
-        The interval of K, which holds it with 90 %.
+        The 90 % interval of K.
     is_narrow : bool
         Whether the interval is narrow enough; if not, there is not enough history.
     winners_windows : int
         The number of windows whose winners were compared with their contemporaries.
     hazard_ratio : float
-        The winners' hazard ratio; 1 where they come neither later nor earlier than others.
+        The winners' hazard ratio; 1 if they come neither later nor earlier than others.
     by_winners : bool
         Whether K follows from the winners' delays alone.
     since : int or None
-        The event time (ms) at which the delays changed; older ones do not count.
+        The event time (ms) at which the delays changed; older delays do not count.
     promise_ms : int or None
-        The K that the accuracy needs, which the interval is of, where K follows from its cost as well.
+        If costs also determine K: the K that the accuracy needs, to which the interval belongs.
     """
 
     lower_ms: int
@@ -124,10 +124,10 @@ class CalibrationReport:
     longest_ms : int
         The longest delay of the tuples read.
     proposed : bool or None
-        True if the proposal was written, False in a dry run; None where the policy accepts none.
+        True if the proposal was written, False in a dry run; None if the policy accepts none.
     basis : Basis
     determination : Determination or None
-        How well K is determined, where it follows directly; None where it is searched for.
+        How well K is determined, if it is estimated directly; None if it is searched for.
     """
 
     __pydantic_config__ = _JSON
@@ -146,12 +146,12 @@ class CalibrationReport:
 
     @property
     def proposed_row(self) -> MeasuredDuration | None:
-        """The measurement with the proposed K; None where it was not measured."""
+        """The measurement with the proposed K; None if it was not measured."""
         return next((row for row in self.measurements if row.duration_ms == self.next_interval.k_ms), None)
 
     @property
     def accuracy(self) -> float | None:
-        """The accuracy with the proposed K; None where it was not measured."""
+        """The accuracy with the proposed K; None if it was not measured."""
         return None if self.proposed_row is None else self.proposed_row.accuracy
 
     @property
@@ -174,7 +174,7 @@ class CalibrationReport:
         return f"{basis}: {k} gives {row.accuracy:.4f}{row.of_column}, which is {self.promise:g} within its error"
 
     def lines(self) -> list[str]:
-        """Describe the calibration in lines: the reason, and what becomes of its K."""
+        """Describe the calibration in lines: the reason, and the use of its K."""
         k = format_duration(self.next_interval.k_ms)
         if self.proposed is None:
             return [self.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]

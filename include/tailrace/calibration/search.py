@@ -1,4 +1,4 @@
-"""The interval search for the smallest cache duration that keeps an accuracy (paper 001, section 2.1, steps 1 to 3).
+"""Interval search for the smallest cache duration that keeps an accuracy (paper 001, section 2.1, steps 1 to 3).
 
 The interval (lower, upper] is cut in m parts, d_j = lower + j·(upper − lower)/m. The accuracy with each d_j is measured
 over the last n windows; then the slack K (allowed lateness) is the smallest d_j whose accuracy is at least ε, and the
@@ -29,7 +29,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.duration import format_duration
 
-_PARTS_OF_K = 20  # a part of the interval is at least K divided by this
+_PARTS_OF_K = 20  # a part of the interval is no shorter than K divided by this
 _TOLERANCE = 1e-9  # the order of summation may change sums by this much
 
 
@@ -37,7 +37,7 @@ _TOLERANCE = 1e-9  # the order of summation may change sums by this much
 class Bracket:
     """The state of the search: the interval (lower_ms, upper_ms], and in it k_ms, the duration in force.
 
-    `lower_ms` is below 0 where the duration 0 is one of the m.
+    `lower_ms` is below 0 if the duration 0 is one of the m.
     """
 
     lower_ms: int
@@ -59,7 +59,7 @@ class SlackSearch:
     Attributes
     ----------
     parts : int
-        m, the durations that an interval is cut in; at least 2.
+        m, the number of parts of an interval, and so of durations; at least 2.
     accuracy : float
         ε, the least mean accuracy that is accepted, in (0, 1].
     step_ms : int
@@ -102,7 +102,7 @@ class SlackSearch:
         Parameters
         ----------
         accuracy, error : ndarray, shape (m,)
-            The mean accuracy of each of `durations`, and its standard error; None: the accuracies are exact.
+            The mean accuracy of each of `durations`, and its standard error; None if the accuracies are exact.
         longest_ms : int, optional
             The longest delay so far; a longer wait would have changed nothing.
         """
@@ -135,18 +135,18 @@ class SlackSearch:
         return Bracket(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
 
     def _interval_below(self, interval: Bracket, k_ms: int) -> Bracket:
-        """Return the next interval where the smallest duration of this one, K, is sufficient."""
+        """Return the next interval if the smallest duration of this one, K, is sufficient."""
         if self.doubling:
             return self._interval(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
         part = self._part_ms(interval)
         return self._interval(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
 
     def _interval(self, lower: int, upper: int, k_ms: int) -> Bracket:
-        """Return the interval (lower, upper], or one around K with the shortest parts if its parts would be shorter."""
+        """Return the interval (lower, upper]; if its parts would be too short, one around K with the shortest parts."""
         step = self._shortest_part_ms(k_ms)
         if upper - lower > self.parts * step:
             return Bracket(lower, upper, k_ms)
-        parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # down to 0, at most
+        parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # at most down to 0
         return Bracket(k_ms - parts_below * step, k_ms + (self.parts - parts_below) * step, k_ms)
 
     def _at_floor(self, interval: Bracket) -> bool:

@@ -5,8 +5,8 @@ their qualities are correlated for as long as delays last, but no longer than a 
 blocks a little longer than a window includes all of this correlation, whatever its origin [1]_.
 
 The means of a few blocks spread less about the mean of all windows than about the true mean, especially if losses last
-long. The delays determine by how much: for independent tuples they give the share of a window's losses that another
-window has too, and with it the spread of both means up to a factor, which is measured.
+long. The delays show by how much: for independent tuples they give the share of a window's losses that another window
+has, too. That gives the spread of both means up to a factor, which is measured.
 
 References
 ----------
@@ -26,7 +26,7 @@ _SAMPLE = 100_000
 """The approximate number of delays from which the overlap is computed."""
 
 _LONGER, _BLOCKS = 2, 3
-"""The windows by which a block is longer than the windows over one point in time, and the least number of blocks."""
+"""The windows of a block beyond those over one point in time, and the least number of blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class LossOverlap:
         return LossOverlap(np.sort(delays[:: len(delays) // _SAMPLE + 1]))
 
     def shares(self, durations: Ints, apart: Ints, size_ms: int) -> Floats:
-        """Return the share of a window's losses that another window, which ends some ms later or earlier, has too.
+        """Return the share of a window's losses that are also losses of another window, which ends some ms apart.
 
         A tuple that comes t after its window's end is lost with a wait d < t; ages are distributed uniformly.
 

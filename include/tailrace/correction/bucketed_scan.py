@@ -1,7 +1,7 @@
-"""A scan of more history than this process can hold: in buckets, one of which is in memory at a time.
+"""A scan of more history than fits into this process: in buckets, one of which is in memory at a time.
 
-Readers send each tuple to a bucket by its id, where the stream is deduplicated. From there it goes to the buckets in
-which the kind evaluates: by its key, or by a join's partitioning.
+Readers send each tuple to a bucket by its id, in which the stream is deduplicated. Then it goes to the buckets in which
+the kind evaluates answers: by its key, or by a join's partitioning.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class BucketedScan:
         return pc.unique(_result(self._scan(job, search)).column("id"))
 
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of the tuples with one of these ids; only these leave the readers."""
+        """Return these columns of the tuples with one of these ids; readers send no others."""
         return _result(self.shuffle.run(pieces, lambda piece: _to_driver(with_ids(reader.read(piece, columns), ids))))
 
     def _scan(self, job: ScanJob, *steps: Callable[[pa.Table], pa.Table]) -> pa.Table:

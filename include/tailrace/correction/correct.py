@@ -50,13 +50,13 @@ from tailrace.tables.correction import CORRECTION_RUNS, CORRECTION_TABLES
 
 _WRITTEN = "the corrected answers are written; the same command completes the correction"
 
-_VACUUM_S = 60.0  # the stream's vacuum takes seconds
+_VACUUM_S = 60.0  # the wait for the stream's vacuum, which takes seconds
 
 
 def correct(
     query: Query, warehouse: Warehouse, correction_range: CorrectionRange, distributed: OpenScan
 ) -> CorrectionReport:
-    """Append the next versions of closed windows, idempotently: a second run replaces the rows of the first.
+    """Append the next versions of closed windows; idempotent, as a second run replaces the rows of the first.
 
     Each run adds a row to `correction_runs`.
 
@@ -76,7 +76,7 @@ def correct(
     origin = readable(tables, query)
     if origin is None:
         raise never_ran(layout)
-    if correction_range != CorrectionRange():  # a correction of everything restores lost ones
+    if correction_range != CorrectionRange():  # a correction of everything restores lost tables
         require_corrections(tables)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
     pipeline = CompiledQuery.declare(query).bind(origin.types).pipeline(layout.histories(query.streams))
@@ -88,7 +88,7 @@ def correct(
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
         tables.create({name: wanted[name] for name in CORRECTION_TABLES})
-        corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
+        corrections = tables.open("corrections")  # as opened in the lock; replacing rows fails if it was lost since
         history_scan = HistoryScan(
             pipeline,
             lambda: [Log.read(reader, tables, as_of) for reader in pipeline.readers],
@@ -131,7 +131,7 @@ def _affected(
     as_of: int,
     frontier: int,
 ) -> tuple[AffectedAnswers, int | None]:
-    """Return the answers that a correction gives, and for an interval of arrival the number of repeats in it."""
+    """Return the answers that a correction computes, and for an interval of arrival the number of repeats in it."""
     model, (low, high) = history_scan.pipeline.kind.answers, correction_range.bounds
     if not correction_range.arrival:
         return model.closed((low, high), frontier), None
@@ -152,7 +152,7 @@ def _report(
     repeats: int | None,
     lookups: str | None,
 ) -> CorrectionReport:
-    """Count what a correction has written, and what failed in it."""
+    """Return the report of a correction: counts of its rows, and of failures."""
     answers = history_scan.pipeline.kind.answers.identity.first_rows(without_retracted(revised.rows)).num_rows
     counts = (pc.sum(late["tuples"], min_count=0).as_py(), answers, revised.taken_back)
     failed = history_scan.failed_pairs
@@ -177,7 +177,7 @@ def _committed(tables: Tables) -> Progress:
 
 
 def _lookups(pipeline: Pipeline, tables: Tables, as_of: int) -> str | None:
-    """Return the versions of the tables that the correction's lookups read, as JSON; None without such a lookup."""
+    """Return as JSON the versions of the tables that the correction's lookups read; None without such a lookup."""
     readers = [reader for reader in pipeline.readers if reader.records is not None]
     subjects = {each.subject: f"{reader.name}.{each.name}" for reader in readers for each in reader.columns.lookups}
     if not subjects:
@@ -215,19 +215,19 @@ def _cut_off(correction_range: CorrectionRange, query: Query, committed: Progres
 
 @dataclass(frozen=True)
 class Revised:
-    """The rows of `corrections` for some answers, and all versions that these had before."""
+    """The rows of `corrections` for some answers, and all earlier versions of these answers."""
 
     rows: pa.Table
     versions: pa.Table
     kind: WindowedKind
 
     def changed(self, interval: str, is_recorded: bool) -> tuple[int, int]:
-        """Count the answers that these versions add or change, and those among them of which only `tuples` differs.
+        """Count the answers that these versions add or change, and how many of them only differ in `tuples`.
 
         Retractions are not counted.
 
-        A run of the same interval has changed some of them already. If it died before the ledger recorded it, they
-        count now.
+        An earlier run of the same interval may have changed some of them. If it died before the ledger recorded it,
+        they count now.
         """
         versions = self.versions if is_recorded else of_others(self.versions, interval)
         model = self.kind.answers
@@ -239,7 +239,7 @@ class Revised:
 
     @property
     def taken_back(self) -> int:
-        """The number of answers among those given before that these versions retract."""
+        """The number of earlier answers that these versions retract."""
         identity = self.kind.answers.identity
         retracted = identity.first_rows(select(self.rows, self.rows[RETRACTED].to_numpy()))
         return int((identity.find(retracted, without_retracted(self.versions)) >= 0).sum())
@@ -251,13 +251,13 @@ def revise(
     """Return the next versions of the affected answers, as of the cut-off of `history`."""
     kind, ranges = history.pipeline.kind, affected.ranges()
     low, high = ranges
-    horizons = low - 1, high  # of every tuple in [low, high)
+    horizons = low - 1, high  # applies to every tuple in [low, high)
     is_of_sessions = isinstance(affected, AffectedSessions)
     versions = answers.versions(Overlapping(ranges) if is_of_sessions else horizons, withheld=True)
     late = answers.late(ranges)
     readers = history.pipeline.readers
     repeats_lookups = any(reader.records is not None for reader in readers)
-    replaces = repeats_lookups or any(reader.takes_newest for reader in readers)  # a late version is more than added
+    replaces = repeats_lookups or any(reader.takes_newest for reader in readers)  # a late version replaces others
     amend = kind.amend if isinstance(kind, IncrementallyCorrectable) and not replaces else None
     of_kind = history, kind.answer, versions, late, affected, before, interval, amend
     rows = kind.answers.revise(Revision(*of_kind, repeats_lookups))

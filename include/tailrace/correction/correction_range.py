@@ -32,9 +32,9 @@ class CorrectionRange:
         return " ".join([name, *parts]) if parts else f"all {name}"
 
     def covered(self, as_of: int) -> tuple[int | None, int | None]:
-        """Return the range (a, b] of `arrived`, in ms, whose late rows are all corrected, whatever windows they missed.
+        """Return the range (a, b] of `arrived`, in ms, whose late rows are all corrected, in all windows.
 
-        a is None without a lower bound. b is None where there is no such range, for a part of event time. b is at most
+        a is None without a lower bound. b is None if there is no such range, as for a part of event time. b is at most
         the cut-off: a stream may go on after a bounded run, and more tuples may come before the interval's end.
         """
         if self.arrival:

@@ -1,6 +1,7 @@
-"""Deduplication, by which one of the tuples with the same id counts, and answers over the counted tuples.
+"""Deduplication: selects which of the tuples with the same id counts, and evaluates answers over the selected ones.
 
-The first to arrive counts. Of the versions of another query's answer the newest counts, unless it is a retraction.
+The first to arrive counts. If tuples are versions of another query's answers, the newest counts, unless it is a
+retraction.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Mask = NDArray[np.bool_]
 def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
     """Test which of n tuples are the first to arrive with their id, among these and the others.
 
-    Arrival is ordered by tick, then arrival time, then position. Both have the columns `log.ORDER`.
+    Arrival is ordered by tick, then arrival time, then position. Both tables have the columns `log.ORDER`.
     """
     return _chosen(tuples, others, newest_first=False)
 
@@ -34,7 +35,7 @@ def counted(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
 
 
 def _chosen(tuples: pa.RecordBatch, others: pa.RecordBatch, newest_first: bool) -> Mask:
-    """Test which of n tuples come first with their id, in the order of arrival or, for newest first, in reverse."""
+    """Test which of n tuples are the first with their id, in the order of arrival or in reverse."""
     names = ("position", ARRIVAL_US, "arrival_time", "tick")
     columns = [np.r_[tuples.column(name), others.column(name)] for name in names]
     order, code = np.lexsort(columns), np.concatenate(_codes(tuples, others))
@@ -46,7 +47,7 @@ def _chosen(tuples: pa.RecordBatch, others: pa.RecordBatch, newest_first: bool) 
 
 
 def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
-    """Return the affected answers over the tuples of each input, none of which is a repeat."""
+    """Return the affected answers over the tuples of each input, which contain no repeats."""
     parts = [kind.evaluate(*part) for part in affected.parts(content)]
     answers = parts[0] if len(parts) == 1 else kind.answers.identity.first_rows(pa.concat_batches(parts))
     return answers.filter(pa.array(affected.contains(answers)))

@@ -1,8 +1,8 @@
 """Finds the answers that an interval of arrival affects.
 
 These are answers that late tuples missed, and answers with repeats of ids. The stream counts a repeat that comes on
-time. So a correction looks for repeats in the answers that the stream wrote in its interval. Each answer belongs to one
-interval, by its `as_of`, so corrections of all intervals check every answer.
+time, so a correction looks for repeats in the answers that the stream wrote in its interval. Each answer belongs to one
+interval, by its `as_of`, so that corrections of all intervals check every answer.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def affected_by_arrival(
 ) -> tuple[AffectedAnswers, int]:
     """Return the answers that an interval of arrival affects.
 
-    These are answers that its late tuples missed, and answers with repeats. Of sessions these are also answers that
-    hold a late tuple, of this interval or an earlier one: it touched what had closed, and its own session closed later.
+    These are answers that its late tuples missed, and answers with repeats. For sessions, these are also answers that
+    hold a late tuple of this interval or an earlier one: it touched a closed session, and its own session closed later.
 
     Parameters
     ----------
     history : HistoryScan
-        Up to the end of the interval. Where it repeats lookups, a window is affected with all its keys.
+        History up to the end of the interval. If it repeats lookups, a window is affected with all its keys.
     late : Table
-        The tuples registered late in it.
+        The late tuples of the interval.
     given : callable
-        Reads the identities of the answers that the stream wrote in it; called where repeats are possible.
+        Reads the identities of the answers that the stream wrote in the interval; called if repeats are possible.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def affected_by_arrival(
 def _sessions(
     history: HistoryScan, model: BySession, late: pa.Table, given: pa.Table, late_in: Callable[[Ranges], pa.Table]
 ) -> tuple[AffectedAnswers, int]:
-    """Return the runs of late tuples, and of given answers that hold a late tuple or a repeat; and the repeats."""
+    """Return the runs of late tuples, and of streamed answers that hold a late tuple or a repeat; and the repeats."""
     ranges = model.affected_from(given).ranges()
     repeats = [history.repeats(side, ranges) for side in range(len(history.logs))]
     affected = model.missed_or_repeated(late, given, repeats)
@@ -73,15 +73,15 @@ def _sessions(
 
 
 def _holding(model: AnswerModel, given: pa.Table, repeats: Sequence[pa.Table]) -> pa.Table:
-    """Return the given answers of the windows that hold a repeat, with all keys: a repeat's key may differ."""
+    """Return the streamed answers of windows that hold a repeat, with all keys, as a repeat's key may differ."""
     assert isinstance(model, ByWindow)
     held = np.concatenate([np.asarray(model.holding(repeated).column("window_end")) for repeated in repeats])
     return select(given, np.isin(given["window_end"].to_numpy(), held))
 
 
 def _of_all_keys(model: AnswerModel, answers: Iterable[pa.Table]) -> WindowsOfAllKeys:
-    """Return the windows of answers, each with all keys: a newer lookup table may change a tuple's key."""
-    assert isinstance(model, ByWindow)  # other kinds repeat no lookups
+    """Return the windows of answers, each with all keys, as a newer lookup table may change a tuple's key."""
+    assert isinstance(model, ByWindow)  # other kinds don't repeat lookups
     return WindowsOfAllKeys.from_rows(
         pa.concat_tables([each.select(["window_end"]) for each in answers]), model.windows
     )

@@ -1,4 +1,4 @@
-"""The scan of history up to a cut-off: the answers without repeats, and the repeats.
+"""The scan of history up to a cut-off, which evaluates answers without repeats, and finds repeats.
 
 Each stream has its own ids. This process reads histories that are small enough; a distributed scan reads larger ones.
 """
@@ -26,7 +26,7 @@ from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 
 AT_ONCE = 1_000_000
-"""Rows up to which this process reads them itself, faster than Spark starts."""
+"""The most rows that this process reads itself, which is faster than starting Spark."""
 
 _ROWS_PER_BUCKET = 2_000_000
 
@@ -67,7 +67,7 @@ class HistoryScan:
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
         """Return the affected answers over all tuples, without repeats.
 
-        Also count overflowed answers, and pairs for which the condition of a join fails.
+        Also count overflowed answers, and pairs for which the join's condition fails.
         """
         answers = self._evaluate(counting(windowed(self.pipeline.kind)), affected)
         if OVERFLOWED in answers.schema.names:
@@ -98,9 +98,9 @@ class HistoryScan:
         return any(len(log.with_repeats().segments) for log in self.logs)
 
     def repeats(self, side: int, ranges: Ranges) -> pa.Table:
-        """Find the tuples of a stream in these event times whose id had arrived before, at any event time.
+        """Find the tuples of a stream with these event times whose id had arrived before, with any event time.
 
-        Neither values nor segments whose ids overlap no others are read.
+        Values are not read, nor segments whose ids overlap no other segment's.
 
         Returns
         -------
@@ -137,9 +137,9 @@ class HistoryScan:
         return np.asarray(tuples.column("event_time"))[is_first]
 
     def keyed_times(self, ranges: Ranges, keys: pa.ChunkedArray | None = None) -> pa.Table:
-        """Return `key` and `event_time` of the tuples of the only stream in these event times, repeats among them.
+        """Return `key` and `event_time` of the tuples of the only stream with these event times, including repeats.
 
-        Each is returned once, of all keys or of some. This process reads the history, one piece at a time.
+        Each combination is returned once, for all keys or for some. This process reads history piece by piece.
         """
         (log,), names = self.logs, ["key", "event_time"]
         near = log.of_events(ranges)
@@ -154,7 +154,7 @@ class HistoryScan:
     def _job(
         self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]
     ) -> ScanJob | None:
-        """Build the distributed job for `near`, the segments that may have tuples in the ranges; None if small."""
+        """Build the distributed job for `near`, segments that may have tuples in the ranges; None if it is small."""
         if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.pipeline.kind.row_weight:
             return None
         far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
@@ -175,7 +175,7 @@ class HistoryScan:
         return tuples, with_ids(pa.concat_batches(others), ids)
 
     def _elsewhere(self, log: Log, ids: pa.Array, read: set[Piece], columns: Sequence[str]) -> list[pa.RecordBatch]:
-        """Read the pieces not read yet that may have one of these ids; other tuples may be among the result."""
+        """Read unread pieces that may have one of these ids; the result may include other tuples."""
         names = ids.sort().to_numpy(zero_copy_only=False)
         far = log.of_ids(names, names)
         pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()

@@ -1,4 +1,4 @@
-"""Intervals of arrival: those that corrections in the ledger cover, and the gaps between them."""
+"""Intervals of arrival that corrections in the ledger cover, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Interval = tuple[int, int]
 the tick.
 """
 
-_MOST_RANGES = 16  # in one condition on a table; beyond that, the nearest ones are merged
+_MOST_RANGES = 16  # gaps in one condition on a table; the nearest are merged if there are more
 
 
 def corrected_intervals(tables: Tables) -> list[Interval]:
@@ -41,16 +41,16 @@ def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
 
 
 def near_gaps(gaps: Sequence[Interval], column: str = "arrived") -> ds.Expression:
-    """Return a condition that selects the rows with a time in the gaps, which are in order, and some rows near them.
+    """Return a condition on rows with a time in or near the gaps, which are in order.
 
-    A condition with a part for each of many gaps would exhaust the stack of Arrow's threads; see `gap_of`.
+    Near gaps are merged, as a condition with too many parts would exhaust the stack of Arrow's threads; see `gap_of`.
     """
     low, high = coarsen_ranges(_ends(gaps), _MOST_RANGES)
     return within_any(column, low.tolist(), high.tolist())
 
 
 def gap_of(arrived: Ints, gaps: Sequence[Interval]) -> Ints:
-    """Return the index of the gap that contains each arrival (ms), -1 where none does; gaps are in order."""
+    """Return the index of the gap that contains each arrival (ms), -1 if none does; gaps are in order."""
     if not gaps:
         return np.full(len(arrived), -1)
     low, high = _ends(gaps)

@@ -1,7 +1,7 @@
-"""Late tuples that sessions hold: they are to be corrected once more when the stream has answered these sessions.
+"""Late tuples in open sessions, which have to be corrected again when the stream has answered these sessions.
 
-A tuple is late if it touches a session that has closed. Where its own session is open, that one holds it. A correction
-leaves both alone until the stream has answered the open one, in a later interval of arrival.
+A tuple is late if it touches a closed session. Its own session may be open, and hold it. A correction leaves both
+sessions alone until the stream has answered the open one, in a later interval of arrival.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any
 from tailrace.windows.sessions import Sessions, touching
 
-_MOST_RANGES = 16  # in one condition on a table
+_MOST_RANGES = 16  # parts of one condition on a table
 
 
 def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval]) -> pa.Table:
     """Return the late tuples in sessions that the stream answered in gaps, which are in order.
 
-    They came before these gaps, and no correction has seen them since.
+    They arrived before these gaps, and no correction has seen them since.
 
     Returns
     -------
     Table
-        The named columns of the table `late`, in which `arrived` is when the session was answered.
+        The named columns of the table `late`; `arrived` is the time at which the session was answered.
     """
     none = tables.empty("late", names)
     manifest = tables.layout.read_manifest()
     gap = None if manifest is None else manifest.structure.get("window.session")
-    gaps = [interval for interval in gaps if interval[0] > BEFORE_ALL]  # nothing came before the first one
+    gaps = [interval for interval in gaps if interval[0] > BEFORE_ALL]  # nothing came before the first gap
     if not gaps or gap is None:
         return none
     model, sessions = BySession(Sessions(ms(parse_duration(gap)))), _answered(tables, gaps)
@@ -59,14 +59,14 @@ def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval])
         late = select(late, ~model.is_seen(corrected, late))
     key, late_key = unify([sessions["key"], late["key"]])[1]
     session, row = touching(key, first, end - 1, late_key, late["pane_start"].to_numpy(), 0)
-    is_held = late["frontier"].to_numpy()[row] < end[session]  # others came after the session's end, within the gap
+    is_held = late["frontier"].to_numpy()[row] < end[session]  # others came after the session's end, in the gap
     held = late.take(pa.array(row[is_held]))
     answered = pa.array(sessions["given"].to_numpy()[session[is_held]])
     return held.set_column(held.schema.get_field_index("arrived"), "arrived", answered).select(names)
 
 
 def _answered(tables: Tables, gaps: Sequence[Interval]) -> pa.Table:
-    """Return `key`, `window_start` and `window_end` of the sessions answered in gaps, and when, as `given`."""
+    """Return `key`, `window_start`, `window_end` and `given` (time of the answer) of sessions answered in gaps."""
     columns, where = ["key", "window_start", "window_end"], near_gaps(gaps, "as_of")
     quiet = [each for each in quiet_closings(tables) if gap_of(np.array([each[0] + 1]), gaps)[0] >= 0]
     if quiet:

@@ -16,5 +16,5 @@ def correct(
     warehouse: Warehouse,
     correction_range: CorrectionRange = CorrectionRange(),  # noqa: B008 (frozen)
 ) -> CorrectionReport:
-    """Correct late tuples like `correction.correct`; what does not fit into memory is stored in files."""
+    """Correct late tuples like `correction.correct`; tuples that do not fit into memory are stored in files."""
     return correction.correct(query, warehouse, correction_range, lambda buckets: BucketedScan(SpilledShuffle()))

@@ -19,15 +19,15 @@ _SAMPLED, _MOST_PIECES, MOST_ROWS = 20, 200, 2_000_000
 
 
 def of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[OutlyingTimes]:
-    """Yield the implausible event times of each stream with some, among the records that a run has read.
+    """Yield the implausible event times among the records that a run has read, for each stream that has some.
 
-    Nothing is read where the times of the segments do not lie far apart; else the segments with the oldest and the
-    newest time, and some of the others. Of too many files or records nothing is said.
+    Nothing is read unless the times of the segments lie far apart. Then the segments with the oldest and the newest
+    time are read, and some others. With too many files or records, nothing is yielded.
 
     Parameters
     ----------
     first : mapping
-        As of `logs_of_run`.
+        As for `logs_of_run`.
     """
     for fixed, _, whole in logs_of_run(query, layout, first):
         name = whole.stream.name
@@ -43,7 +43,7 @@ def of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[O
 
 
 def _sample(log: Log, first: int) -> Log | None:
-    """Return the segments from a position on with the extreme event times, and some others; None where all are near."""
+    """Return the segments from a position on with extreme event times, and some others; None if all times are near."""
     oldest, newest = (log.segments[name].to_numpy() for name in ("min_event", "max_event"))
     mine = np.flatnonzero(log.segments["position"].to_numpy() >= first)
     if not len(mine) or newest[mine].max() - oldest[mine].min() <= LEAST_MS:

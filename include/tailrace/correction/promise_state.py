@@ -1,4 +1,4 @@
-"""The state of a query's promise: the promise of its policy against the measured errors of the newest answers."""
+"""The state of a query's promise: compares the policy's promise with the measured errors of the newest answers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
 
 NOT_MEASURED = "nothing is measured yet"
-"""The detail before the first correction, also where nothing is promised."""
+"""The detail before the first correction, even if nothing is promised."""
 
 NOTHING_PROMISED = "its policy promises nothing"
-"""The detail where the policy promises nothing."""
+"""The detail if the policy promises nothing."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class PromiseState:
     Attributes
     ----------
     state : str
-        `unknown`: nothing was measured yet (a correction measures), or nothing is promised. `broken`: for at least one
-        of the promised columns of answers.
+        `unknown`: nothing was measured yet (a correction measures), or nothing is promised. `kept`, or `broken` for at
+        least one of the promised columns of answers.
     """
 
     state: Literal["unknown", "kept", "broken"]
     detail: str
 
     def of_policy(self, is_promised: bool) -> PromiseState:
-        """Return the state with what the policy says of it: before anything is measured, that nothing is promised."""
+        """Return the state; if nothing is measured yet and the policy promises nothing, its detail says so."""
         is_none = self.detail == NOT_MEASURED and not is_promised
         return PromiseState("unknown", NOTHING_PROMISED) if is_none else self
 
     @property
     def word(self) -> str:
-        """The state as a word for people: `none` where nothing is promised."""
+        """The state as a word for people: `none` if nothing is promised."""
         return "none" if self.detail == NOTHING_PROMISED else self.state
 
     @staticmethod
@@ -68,7 +68,7 @@ class PromiseReader:
     def read(self) -> PromiseState:
         """Return the state according to the table's newest version."""
         commit = newest_commit(self._layout.table("quality"))
-        if commit is None or commit != self._commit:  # a table with a lost log is refused
+        if commit is None or commit != self._commit:  # refuses a table with a lost log
             self._state, self._commit = PromiseState.read(OpenedTables(self._layout)), commit
         return self._state
 
@@ -78,7 +78,7 @@ def judge(quality: pa.Table) -> PromiseState:
 
     P(error ≥ `error`) ≤ `risk` is broken if the share of answers that are off exceeds `risk`; `accuracy` is broken if 1
     − the mean error falls below it. Each column of answers is judged separately. The detail names the columns with a
-    broken promise, the worst first, or else the column nearest to that.
+    broken promise, the worst first; if there are none, the column nearest to it.
     """
     buckets = pc.unique(quality["bucket_start"]).sort()
     newest = quality.filter(pc.is_in(quality["bucket_start"], buckets[-NEWEST:]))
@@ -97,7 +97,7 @@ def judge(quality: pa.Table) -> PromiseState:
 
 
 class _Verdict(NamedTuple):
-    """The margin by which a promise is kept for a column of answers, as a share; negative where it is broken."""
+    """The margin by which a promise is kept for a column of answers, as a share; negative if it is broken."""
 
     margin: float
     detail: str

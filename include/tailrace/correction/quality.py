@@ -1,8 +1,8 @@
-"""The table `quality`: the error of the streamed answers against the latest versions, and the promised error.
+"""The table `quality`: errors of the streamed answers, compared with the latest versions, and the promised error.
 
 A row covers a bucket of answers, whose horizon (a window's end, a pair's later time) lies in (bucket_start,
-bucket_end], and one column of theirs, named by `answer` (null where a kind measures answers as wholes). Answers are
-measured against their latest versions, so an answer that is not corrected yet counts as right. Rows of promised columns
+bucket_end], and one of their columns, named by `answer` (null if the kind measures answers as wholes). Answers are
+compared with their latest versions, so an answer that is not corrected yet counts as right. Rows of promised columns
 contain the promise.
 """
 
@@ -38,7 +38,7 @@ from tailrace.storage.warehouses import Warehouse
 from tailrace.tables.correction import QUALITY
 
 OFF = 0.05
-"""The error from which on an answer is off, where the query's policy does not promise one."""
+"""The error from which an answer is off, if the query's policy does not promise one."""
 
 PROMISES = ("error", "risk", "accuracy")
 """Names of the settings in which policies state their promises."""
@@ -48,7 +48,7 @@ ROW = ("bucket_start", "answer")
 
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
-_SLIDES = 100  # windows per bucket, at least: a share of fewer says little
+_SLIDES = 100  # least windows per bucket, as a share of fewer says little
 AT_ONCE = 1_000_000  # approximate number of answers read together
 
 
@@ -91,10 +91,10 @@ def bucket_ms(slide_ms: int) -> int:
 def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints, frontier: int) -> None:
     """Measure buckets, and replace their rows in the table.
 
-    These are the buckets with answers of the given horizons, which were corrected, and all from the newest bucket in
+    These are the buckets of the given horizons, whose answers were corrected, and all buckets from the newest one in
     the table up to F, as these may have new answers. F is the frontier at the correction's cut-off: answers that closed
-    later are not corrected yet, and would count as right. The cost follows the number of answers, not the time between
-    them.
+    later are not corrected yet, and would count as right. The cost depends on the number of answers, not on the time
+    between them.
     """
     length, tables = bucket_ms(windowed(kind).windows.slide_ms), answers.tables
     known = pc.max(tables.read("quality", ["bucket_start"])["bucket_start"]).as_py()
@@ -136,11 +136,11 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     answers = model.identity.first_rows(latest)
     index = model.identity.find(answers, streamed)
     is_streamed, is_retracted = index >= 0, answers[RETRACTED].to_numpy()
-    counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
+    counted = is_streamed | ~is_retracted  # other answers were added by one correction and retracted by another
     answers, index, is_streamed = select(answers, counted), index[counted], is_streamed[counted]
     k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[index]  # −1 reads the appended value
     is_changed = find_changed(model.identity, model.row_identity, kind.answer, exact, streamed)
-    is_corrected = is_streamed & np.append(is_changed, True)[model.identity.find(answers, exact)]  # −1: taken back
+    is_corrected = is_streamed & np.append(is_changed, True)[model.identity.find(answers, exact)]  # −1 means retracted
     has_k = ~np.isnan(k_ms)
     horizon_bucket = (model.horizon(answers) - 1) // length_ms
     bucket, (count, corrected, missing, with_k, k_sum) = group(
@@ -204,7 +204,7 @@ def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
 
 
 def _in_order(tables: Tables, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
-    """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
+    """Return the table ordered by time and by columns of answers (None if answers are measured as wholes)."""
     rows = tables.read_or_empty(QUALITY)
     if answers is None:
         columns = [name for name in QUALITY.columns if name != "answer"]

@@ -1,8 +1,8 @@
-"""Reads the progress, the coverage and the promise of a query; also from a process of its own.
+"""Reads the progress, the coverage and the promise of a query, if necessary in a separate process.
 
     python -m tailrace.correction.query_facts WAREHOUSE/QUERY
 
-A process that forks after opening a table can't open one in its child, which lacks deltalake's threads. Airflow's
+If a process opens a table and then forks, its child can't open one, as it lacks deltalake's threads. Airflow's
 OpenLineage provider forks at the end of a task, so tasks read these facts in another process.
 """
 
@@ -64,4 +64,4 @@ def facts_by_child(home: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     print(json.dumps(facts(location_of(sys.argv[1]))), flush=True)
-    os._exit(0)  # as commands do: Arrow's threads may abort a process that finalises Python
+    os._exit(0)  # like commands, as Arrow's threads may abort a process that finalises Python

@@ -1,7 +1,7 @@
-"""Counts the streamed answers that hold a repeat of an id and that no correction has given since.
+"""Counts the streamed answers that hold a repeat of an id, and that no correction has recomputed since.
 
-Such a repeat came on time, so the table `late` has nothing of it. This process reads ids and times of history where ids
-can come twice, but not of long histories: a status asks for it.
+Such a repeat came on time, so it is not in the table `late`. This process reads ids and times from history if ids can
+repeat; but not from long histories, as a status waits for it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tailrace.storage.tables import within
 
 
 def count_repeated(query: Query, layout: Layout) -> int | None:
-    """Return the number of answers; None where too many answers, or records, would have to be read.
+    """Return the number of answers; None if too many answers or records would have to be read.
 
-    0 where the stream itself drops repeats: as far as it remembers ids, its answers count none. 0 also for a query that
-    has changed since its stream began.
+    Return 0 if the stream drops repeats itself: its answers count none, as far as it remembers ids. Return 0, too, for
+    a query that has changed since its stream began.
     """
     tables, manifest = OpenedTables(layout), layout.manifest()
     until = committed_until(tables)

@@ -22,23 +22,23 @@ from tailrace.storage.log import ORDER, Log
 NOT_LOOKED_AT = "too many records may repeat an id to be read: whether with other content was not looked at"
 
 Wanted = Callable[[pa.RecordBatch], NDArray[np.bool_]]
-"""Tests which tuples are to be counted."""
+"""Tests which tuples to count."""
 
 
 def of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[list[RepeatedIds] | None]:
-    """Yield what `repeated_ids` finds among the records that a run has read, for each of its streams.
+    """Yield the result of `repeated_ids` for the records that a run has read, for each of its streams.
 
     Parameters
     ----------
     first : mapping
-        As of `logs_of_run`.
+        As for `logs_of_run`.
     """
     for fixed, pipeline, log in logs_of_run(query, layout, first):
         yield repeated_ids(fixed, pipeline, log, partial(_since, first[log.stream.name]))
 
 
 def in_events(query: Query, pipeline: Pipeline, logs: Sequence[Log], low: int, high: int) -> list[RepeatedIds | None]:
-    """Return the repeats with other content of all streams, with an event time in [low, high), in ms.
+    """Return the repeats with other content in each stream, with event times in [low, high), in ms.
 
     None stands for a stream with too many records to read.
     """
@@ -55,9 +55,9 @@ def in_events(query: Query, pipeline: Pipeline, logs: Sequence[Log], low: int, h
 
 
 def repeated_ids(query: Query, pipeline: Pipeline, log: Log, is_wanted: Wanted) -> list[RepeatedIds] | None:
-    """Count the wanted tuples of a stream that repeat an id, by content; None where they are too many to read.
+    """Count the wanted tuples of a stream that repeat an id, by content; None if they are too many to read.
 
-    Only segments are read whose ids may repeat. Versions of another query's answers are no repeats.
+    Only segments in which ids may repeat are read. Versions of another query's answers are no repeats.
     """
     near = log.with_repeats()
     pieces = near.pieces() if len(near.segments) and not log.stream.takes_newest else []

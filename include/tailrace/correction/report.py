@@ -1,4 +1,4 @@
-"""The report of a correction: what it has changed, in numbers and in words."""
+"""The report of a correction: its changes, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from tailrace.kind.failed_pairs import FailedPairs
 
 @dataclass(frozen=True, repr=False)
 class CorrectionReport:
-    """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
+    """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted answers.
 
-    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
-    whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
-    interval; None for a range of event time, where they are not counted. `overflowed` is the number of values of the
-    corrected answers that are null as their type does not hold them. `where_failed` is the number of pairs for which
-    the condition of a join failed, `where_failure` the reason of one. `lookups` has the versions of the tables in which
-    the correction looked up again, by the lookups' names, as JSON. `changed` is the number of corrected answers that
-    are new, or other ones than before; the others are given again, as with a later `as_of` they take precedence over
-    what a correction with an earlier one may still give. Of `recounted` ones among them only the number of tuples
-    changed, as of a ranking that a late tuple is not in. `other_contents` are the records of each stream in a range of
-    event time that repeat an id with other content; None of a stream where they are too many to read. The ledger does
-    not have them, nor `recounted`.
+    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: all late tuples of this interval are corrected.
+    `lookups` has the versions of the tables in which the correction
+    repeated lookups, by the lookups' names, as JSON.
+
+    `changed` is the number of corrected answers that are new or differ from before. The others are written again: with
+    a later `as_of` they take precedence over a correction with an earlier one that may still come. `recounted` of the
+    changed answers only differ in their number of tuples, such as a ranking without the late tuple.
+
+    `repeats` is the number of repeats of ids among the tuples of the answers that the stream wrote in the interval;
+    None for a range of event time, in which they are not counted. `overflowed` is the number of values of corrected
+    answers that are null because they overflow their type. `where_failed` is the number of pairs for which the
+    condition of a join failed, and `where_failure` the reason for one of them.
+
+    `other_contents` are the records of each stream in a range of event time that repeat an id with other content; None
+    for a stream in which they are too many to read. The ledger has neither them nor `recounted`.
     """
 
     interval: CorrectionRange
@@ -42,19 +46,19 @@ class CorrectionReport:
     where_failed: int = 0
     where_failure: str | None = None
     lookups: str | None = None
-    changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
+    changed: int | None = field(default=None, compare=False)  # a repeated correction changes nothing more
     other_contents: Sequence[RepeatedIds | None] | None = None
     recounted: int = field(default=0, compare=False)
 
     def lines(self) -> list[str]:
-        """Describe the correction in lines: how many answers it has changed, and warnings."""
+        """Describe the correction in lines: the number of changed answers, and warnings."""
         return [f"corrected {self.interval.words}: {self._counts}", *self._remarks()]
 
     @property
     def _counts(self) -> str:
         given, late = counted(self.answers, "answer"), counted(self.late, "late tuple")
         alone = f" ({self.recounted:,} only in the number of tuples)" if self.recounted else ""
-        if not self.interval.arrival:  # corrected before or now
+        if not self.interval.arrival:  # these are corrected, before or now
             late += " since the stream began"
         counts = f"{self.changed or 0:,} of {given} changed{alone}, {self.retracted:,} taken back, {late}"
         if self.repeats:

@@ -1,4 +1,4 @@
-"""Requests for corrections: one for each advance of the late tuples by Γ (paper 002, section 1.4). No Spark."""
+"""Requests for corrections: one each time the late tuples have advanced by Γ (paper 002, section 1.4). No Spark."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 
-PATIENCE_MS = 15 * 60_000  # an older request that is not corrected has failed or got lost
-PAUSE_MS = 10_000  # Airflow may merge events within this time into one run, with only the first one's range
-AT_ONCE = 2  # open requests: a running correction, and a waiting one that covers all that arrives meanwhile
+PATIENCE_MS = 15 * 60_000  # the correction of an older request has failed or got lost
+PAUSE_MS = 10_000  # Airflow may merge events within this time into one run, with only the first range
+AT_ONCE = 2  # the most open requests: a running correction, and a waiting one for all that arrives meanwhile
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class CorrectionRequest:
         return self.arrived_from, self.arrived_to
 
     def is_open(self, now_ms: int) -> bool:
-        """Return whether its correction may still come."""
+        """Return whether its correction may still happen."""
         return abs(now_ms - self.at_ms) < PATIENCE_MS
 
 
 def due_interval(
     late: Uncorrected, requests: Sequence[CorrectionRequest], gap: GapRule, now_ms: int
 ) -> Interval | None:
-    """Return the interval of arrival for which a correction is due now; None where none is.
+    """Return the interval of arrival for which a correction is due now; None if none is.
 
-    Late tuples under a request count again if their correction has not come in time.
+    Late tuples of a request count again if their correction has not happened in time.
     """
     requests = [one for one in requests if one.is_open(now_ms)]
     rest = late.excluding([one.interval for one in requests])
@@ -63,7 +63,7 @@ def due_interval(
 
 
 def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Interval | None, str]:
-    """Request a correction if one is due by a query's tables; return its interval, and a message about it.
+    """Request a correction if a query's tables show that one is due; return its interval, and a message about it.
 
     The request is recorded beside the tables before this returns, so other processes see it.
 
@@ -102,7 +102,7 @@ def withdraw(layout: Layout, interval: Interval) -> None:
 
 
 def open_requests(layout: Layout) -> list[CorrectionRequest]:
-    """Read the requests; none where the file can't be read, so that they are made again."""
+    """Read the requests; none if the file can't be read, so that they are made again."""
     try:
         return [CorrectionRequest(**one) for one in json.loads(_file(layout).read_text())]
     except (FileNotFoundError, ValueError, TypeError):

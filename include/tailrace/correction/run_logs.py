@@ -1,4 +1,4 @@
-"""The logs of a query's streams, to look again at the records that a run has read."""
+"""Reads the logs of a query's streams, to examine again the records that a run has read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.storage.tables import Tables
 
 
 def logs_of_run(query: Query, layout: Layout, first: Mapping[str, int]) -> Iterator[tuple[Query, Pipeline, Log]]:
-    """Yield the log of each stream of which a run has read records, with the query as its checkpoint fixes it.
+    """Yield the log of each stream from which a run has read records, with the query completed by its checkpoint.
 
     Parameters
     ----------

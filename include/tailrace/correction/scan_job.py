@@ -1,4 +1,4 @@
-"""The part of a history scan that exceeds one process, as it is distributed."""
+"""A distributed job for the part of a history scan that exceeds one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.kind.protocol import WindowedKind
 from tailrace.storage.log import Piece, Reader
 
 REPEAT = ["id", "key", "event_time"]
-"""The columns of a repeat, by which the answers that contain it are found."""
+"""The columns of a repeat that identify the answers with it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class StreamScan:
     Attributes
     ----------
     pieces : list of Piece
-        All pieces that may contain a tuple in the job's ranges, or another one with such a tuple's id.
+        All pieces that may contain a tuple in the job's ranges, or another tuple with the same id.
     columns : list of str
         The columns of these tuples, `log.ORDER` among them.
     """
@@ -37,14 +37,14 @@ class StreamScan:
 
 @dataclass(frozen=True)
 class ScanJob:
-    """The tuples whose event times lie in some ranges, to be read by many processes.
+    """A job for many processes: reads the tuples whose event times lie in some ranges.
 
     Attributes
     ----------
     streams : tuple of StreamScan
         In the order of the kind's inputs.
     buckets : int
-        The number of buckets over which tuples are spread by id, and then by the kind's partitioning.
+        The number of buckets, over which tuples are spread by id, and then by the kind's partitioning.
     """
 
     kind: WindowedKind
@@ -60,7 +60,7 @@ class DistributedScan(Protocol):
         """Return the affected answers, without repeats; all their tuples are in the job's ranges."""
 
     def repeats(self, job: ScanJob) -> pa.Table:
-        """Find the tuples in the job's ranges whose id arrived before; of a job of one stream, with `REPEAT`."""
+        """Find the tuples in the job's ranges whose id arrived before, with `REPEAT`; for a job of one stream."""
 
     def ids_outside(self, job: ScanJob) -> pa.Array:
         """Return the ids of tuples in the job's ranges that also occur outside of them; for a job of one stream."""

@@ -27,7 +27,8 @@ class SpilledShuffle:
     Attributes
     ----------
     directory : Path, optional
-        The directory for the files, which are removed at the end of a scan; by default the one for temporary files.
+        The directory for the files, which are removed at the end of a scan; by default the system's for temporary
+        files.
     threads : int
         The number of pieces or buckets in memory at once.
     """
@@ -53,7 +54,7 @@ class SpilledShuffle:
 def _in_turn(
     pool: ThreadPoolExecutor, call: Callable[[Any], pa.Table], inputs: Sequence[Any], at_once: int
 ) -> Iterator[pa.Table]:
-    """Call a function on each input, a few at a time, so that few results wait to be consumed."""
+    """Call a function on each input, a few at a time, so that few results wait in memory."""
     for start in range(0, len(inputs), at_once):
         yield from pool.map(call, inputs[start : start + at_once])
 

@@ -24,7 +24,7 @@ from tailrace.storage.tables import Tables
 
 
 class LateSpan(NamedTuple):
-    """A number of late tuples, and the event times [start, end) in ms that hold them; None where there are none."""
+    """A number of late tuples, and the range [start, end) of their event times in ms; None without tuples."""
 
     late: int
     start: int | None
@@ -38,13 +38,13 @@ class Uncorrected:
     Attributes
     ----------
     arrived : ndarray, shape (n,)
-        As in the table, in ms; of a tuple that a session held, when that was answered (`late_in_sessions`).
+        As in the table, in ms; for a tuple in a session, the time at which that was answered (`late_in_sessions`).
     event_time : ndarray, shape (n,)
-        The event time of each, or the start of its pane, as the table has it; in ms.
+        The event time of each, or the start of its pane, as in the table; in ms.
     covered : tuple of Interval
         The intervals of arrival whose late tuples are corrected (or, after `excluding`, requested).
     until : int
-        The point of arrival up to which the stream has committed, in ms.
+        The arrival time up to which the stream has committed, in ms.
     """
 
     arrived: NDArray[np.int64]
@@ -54,7 +54,7 @@ class Uncorrected:
 
     @staticmethod
     def read(tables: Tables) -> Uncorrected | None:
-        """Read the uncorrected rows from the files that have any; None where the stream has committed nothing."""
+        """Read the uncorrected rows, from files that have any; None if the stream has committed nothing."""
         until = committed_until(tables)
         if until is None:
             return None
@@ -83,15 +83,15 @@ class Uncorrected:
     def span_ms(self, pane_ms: int) -> int:
         """Return the span of their event times (paper 002, section 1.4: max − min), to the precision of panes.
 
-        It reaches from the start of the earliest pane to the end of the latest one, so it exceeds max − min by at most
-        two panes. 0 where there are no rows. Event times of pairs are panes of 1 ms.
+        It is measured from the start of the earliest pane to the end of the latest one, so it exceeds max − min by at
+        most two panes. It is 0 without rows. Event times of pairs count as panes of 1 ms.
         """
         return int(self.event_time.max() - self.event_time.min()) + pane_ms if len(self) else 0
 
     def interval(self, tick_ms: int) -> Interval:
-        """Return the interval of arrival [a, b), in multiples of the tick, that contains all rows; there must be some.
+        """Return the interval of arrival [a, b), in multiples of the tick, that contains all rows, at least one.
 
-        It begins where the covered intervals end, and reaches up to the committed arrival time. So the ledger has no
+        It begins at the end of the covered intervals, and ends at the committed arrival time. So the ledger has no
         gaps, and few rows of `late` are read.
         """
         first, tick = int(self.arrived.min()), max(tick_ms, 1)
@@ -100,7 +100,7 @@ class Uncorrected:
 
 
 def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
-    """Count the late tuples of gaps, which are in order; shape (n,). Only some rows are in memory at a time."""
+    """Count the late tuples in gaps, which are in order; shape (n,). Few rows are in memory at a time."""
     counts = np.zeros(len(gaps), np.int64)
     for rows, index in _rows_in(tables, gaps, ["tuples"]):
         counts += np.bincount(index, rows["tuples"].to_numpy(), len(gaps)).astype(np.int64)
@@ -108,7 +108,7 @@ def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
 
 
 def span_uncorrected(tables: Tables, arrived: Interval) -> LateSpan:
-    """Return the late tuples that arrived in an interval and that no correction covers. It reads them in parts."""
+    """Return the span of the uncorrected late tuples that arrived in an interval; they are read in parts."""
     low, high = arrived
     gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, LATEST_MS))
     (time,) = set(LATE_TIMES) & set(tables.schema("late").names) if tables.has("late") else ("",)
@@ -134,7 +134,7 @@ def _rows_in(tables: Tables, gaps: Sequence[Interval], names: list[str]) -> Iter
 
 
 def count_uncorrected(tables: Tables) -> int:
-    """Count the late tuples that no correction covers, also those in sessions that closed since the last tick."""
+    """Count the late tuples that no correction covers, including those in sessions that closed since the last tick."""
     if committed_until(tables) is None:
         return 0
     return int(count_late(tables, uncovered(corrected_intervals(tables), LATEST_MS)).sum())

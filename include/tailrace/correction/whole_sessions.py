@@ -1,4 +1,4 @@
-"""Finds the whole runs of tuples that affected sessions are in: in history, around what is known of them."""
+"""Completes affected sessions to whole runs of tuples, by reading history around their known parts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 
-_WIDENED = 4  # a run that goes on beyond what was read is read so many times farther
+_WIDENED = 4  # factor by which reading is extended if a run continues beyond it
 
 
 def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> AffectedAnswers:
-    """Return affected sessions with the whole runs that they are in; other answers as they are.
+    """Return affected sessions, completed to whole runs; other answers unchanged.
 
-    Only keys and times are read: around each part by a gap, and farther where a run goes on there. So tuples are found
-    that no table of answers has, such as the tuples of open sessions.
+    Only keys and times are read: within a gap around each part, and farther if a run continues there. This also finds
+    tuples that are in no table of answers, such as the tuples of open sessions.
     """
     if not isinstance(affected, AffectedSessions) or affected.is_whole:
         return affected

@@ -1,1 +1,1 @@
-"""Delivers answers, and each later version of them, to the places that people read them from."""
+"""Delivers answers, and each later version of them, to the targets from which people read."""

@@ -1,4 +1,4 @@
-"""The answers that have changed since earlier versions of a query's tables."""
+"""Finds the answers that have changed since earlier versions of a query's tables."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tailrace.storage.table_files import read_commit, resolve_file
 from tailrace.tables.every import in_ms
 
 Position = dict[str, int]
-"""The versions of tables up to which answers were read: `id NAME` and `version NAME`, and `digest NAME` of its commit.
+"""The versions up to which tables were read: for each, `id NAME`, `version NAME`, and `digest NAME` of the commit.
 
 Ids and digests are numbers.
 """
 
-_ABSENT = 0  # the id of a table that is not there, and the digest of a commit that its log does not have any more
+_ABSENT = 0  # the id of a missing table, and the digest of a commit that is no longer in the log
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class AnswerChanges:
     Attributes
     ----------
     tables : OpenedTables
-        Each at one version, up to which `position` says that it was read: no correction is seen in part.
+        Each is read at one version, the one in `position`, so that no correction is seen in part.
     since : callable
-        Returns a value of the earlier position by its name; None where it is not known.
+        Returns a value of the earlier position by its name; None if it is unknown.
     """
 
     tables: OpenedTables
@@ -47,7 +47,7 @@ class AnswerChanges:
 
     @cached_property
     def position(self) -> Position:
-        """The position of the tables as they are read."""
+        """The position: the versions of the tables that are read."""
         ids = {f"id {name}": self._id(name) for name in self._names}
         versions = {name: self.tables.open(name).version() for name in self._names if self.tables.has(name)}
         digests = {f"digest {name}": self._digest(name, version) for name, version in versions.items()}
@@ -55,17 +55,18 @@ class AnswerChanges:
 
     @property
     def commits(self) -> int:
-        """The number of commits since the earlier position: each refresh reads the log from there on."""
+        """The number of commits since the earlier position; each refresh reads the log from there."""
         versions = {name: version for name, version in self.position.items() if name.startswith("version ")}
         return sum(version - (self.since(name) or 0) for name, version in versions.items())
 
     @cached_property
     def affected(self) -> dict[str, pa.Table] | None:
-        """The identities of the answers that have new rows, by the table with these rows; times in ms.
+        """The identities of the answers that have new rows, by table; times in ms.
 
-        An answer by pair may be there with several times.
+        A pair may occur with several times.
 
-        None where all answers may have changed, as the tables are others than before, or their logs do not reach back.
+        None if all answers may have changed, because a table is another one than before, or its log does not reach
+        back.
         """
         model, affected = self.public.model, dict[str, pa.Table]()
         nothing = self.tables.empty("results", model.identity.columns)
@@ -75,7 +76,7 @@ class AnswerChanges:
                 return None
             try:
                 rows = [self._affected_by(name, file).cast(nothing.schema) for file in files]
-            except FileNotFoundError:  # it was removed too long ago
+            except FileNotFoundError:  # the file was removed too long ago
                 return None
             affected[name] = pa.concat_tables([nothing, *rows]).group_by(nothing.column_names).aggregate([])
         return affected
@@ -98,7 +99,7 @@ class AnswerChanges:
             return _ABSENT
 
     def files_of(self, name: str) -> list[Location] | None:
-        """List the files that changed a table; None where it was replaced, or restored to an older version."""
+        """List the files that changed a table; None if it was replaced, or restored to an older version."""
         before, since = self.since(f"id {name}"), self.since(f"version {name}")
         if not self.tables.has(name):
             return [] if before == _ABSENT else None
@@ -111,7 +112,7 @@ class AnswerChanges:
 
     @property
     def goes_back(self) -> bool:
-        """Whether a table has an older state than before, as in a restored backup: what it lacks may come again."""
+        """Whether a table has an older state than before, as after a restore: missing rows may come again."""
         return any(map(self._goes_back, self._names))
 
     def _goes_back(self, name: str) -> bool:
@@ -135,14 +136,14 @@ class AnswerChanges:
 
 
 def _number(content: bytes) -> int:
-    """Return a number for some bytes: 56 bits of their digest, and never 0."""
+    """Return 56 bits of the digest of bytes as a number, which is never 0."""
     return int.from_bytes(sha256(content).digest()[:7]) + 1
 
 
 def _changed_files(table: Location, since: int, until: int) -> list[Location] | None:
     """List the files that were added or removed after version `since`, up to version `until`, with their rows.
 
-    Files that a compaction merely wrote again are left out.
+    Files that a compaction has only rewritten are left out.
 
     Returns
     -------

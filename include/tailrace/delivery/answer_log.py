@@ -1,9 +1,9 @@
-"""The log of another query's answers that a chained query reads: each version, in the order in which it became known.
+"""The log of another query's answers, which a chained query reads: all versions, in the order in which they were found.
 
-It is an append-only Delta table beside the reader's own tables, with one writer: the reader's stream. Each commit
-records up to which versions of the other query's tables it goes, so one that was killed is repeated. What the log lacks
-is the difference between the newest versions in those tables and its own. So it loses nothing, whatever has happened to
-them: a log that was cleaned up, a backup that was restored, a rebuild.
+It is an append-only Delta table beside the reader's tables; its only writer is the reader's stream. Each commit records
+the versions of the other query's tables up to which it was read, so a killed refresh is repeated. A refresh appends the
+difference between the newest versions of answers in those tables and in the log. So nothing is lost if those tables'
+logs were cleaned up, or the tables were restored from a backup or rebuilt.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from tailrace.tables.every import in_ms
 from tailrace.tables.stream import UPSTREAM
 from tailrace.windows.sliding import Sliding
 
-_MOST_COMMITS = 64  # without a new version, until the position is written all the same
+_MOST_COMMITS = 64  # commits without a new version after which the position is written anyway
 
 _STAMPS = STAMPS.keys() - UPSTREAM.columns.keys()
-"""The columns of `results` that say how the stream came to an answer: no column of a tuple."""
+"""The columns of `results` about the making of an answer, which a tuple does not have."""
 
 
 class _Versions(ByWindow):
-    """The answer model of windows without coverage: a tuple that is late upstream changes no version."""
+    """The answer model of windows without coverage, as a tuple that is late upstream changes no version."""
 
     @property
     def can_lack_tuples(self) -> bool:
@@ -59,19 +59,19 @@ class _Versions(ByWindow):
 
 
 _MODEL = _Versions(Sliding(1, 1))
-"""The model of upstream's answers. Only their identity is used of it, so any windows do."""
+"""The model of upstream's answers; only its identity is used, so any windows are suitable."""
 
 
 @dataclass(frozen=True)
 class AnswerLog:
-    """The log of the answers of a query in the tables of another one.
+    """The log of one query's answers, stored among the tables of another query.
 
     Attributes
     ----------
     upstream : Layout
-        Of the query that answers.
+        The files of the query with the answers.
     reader : Layout
-        Of the query that reads them.
+        The files of the query that reads them.
     name : str
         The name of the log's table.
     """
@@ -79,7 +79,7 @@ class AnswerLog:
     upstream: Layout
     reader: Layout
     name: str
-    _looked: Position = field(default_factory=dict, compare=False, repr=False)  # up to where this process has looked
+    _looked: Position = field(default_factory=dict, compare=False, repr=False)  # the position last read here
 
     def require_answers(self) -> None:
         """Refuse a query that has not answered yet."""
@@ -99,7 +99,7 @@ class AnswerLog:
         return Problem(str(self.upstream.home), fault, remedy)
 
     def refresh(self) -> int:
-        """Append the versions that are new (idempotent); returns their number.
+        """Append new versions (idempotent); return their number.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class AnswerLog:
         return PostCommitHookProperties(cleanup_expired_logs=None if is_read else False)
 
     def _rows(self, tables: Tables, mine: Tables, affected: dict[str, pa.Table] | None, schema: pa.Schema) -> pa.Table:
-        """Return the versions that the log lacks of the affected answers, or of all, in the order of `as_of`."""
+        """Return the versions of the affected answers (or of all) that the log lacks, in the order of `as_of`."""
         changed, part = None, None
         if affected is not None:
             changed = pa.concat_tables(affected.values())
@@ -162,14 +162,14 @@ class AnswerLog:
         return with_times(lacking.sort_by([(AS_OF, "ascending"), (ANSWER, "ascending")]), schema, self.name)
 
     def _known(self, log: DeltaTable, part: AnswerGroups) -> pa.Table:
-        """Read the log's versions of some answers, times in ms, from the files that may hold them by their statistics.
+        """Read the log's versions of some answers (times in ms), from files whose statistics allow them.
 
         The log has very many small files, and a dataset of them costs more than a millisecond for each.
         """
         actions = pa.table(log.get_add_actions(flatten=True))
         low, high = (
             pc.fill_null(actions[name].cast(pa.int64()), unknown).to_numpy()
-            if name in actions.column_names  # else no file has rows
+            if name in actions.column_names  # otherwise no file has rows
             else np.full(len(actions), unknown)
             for name, unknown in (("min.window_end", BEFORE_ALL), ("max.window_end", AFTER_ALL))
         )
@@ -185,7 +185,7 @@ class AnswerLog:
         )
 
     def _schema(self, tables: Tables, mine: Tables) -> pa.Schema:
-        """Return the log's columns: those that upstream's answers had when it was begun.
+        """Return the log's columns: the columns of upstream's answers when the log was begun.
 
         Raises
         ------
@@ -208,22 +208,22 @@ class AnswerLog:
 
 
 def _with_ids(versions: pa.Table) -> pa.Table:
-    """Add the id of each answer: its window's end and its key, of which a null has none."""
+    """Add the id of each answer: its window's end and its key; a null key is left out."""
     end = versions["window_end"].cast(pa.string())
     ids = pc.coalesce(pc.binary_join_element_wise(end, versions["key"].cast(pa.string()), "/"), end)
     return versions.append_column(ANSWER, ids)
 
 
 def difference(identity: Identity, newest: pa.Table, known: pa.Table) -> pa.Table:
-    """Return the versions that the log lacks: of answers that are new, have changed, or are gone.
+    """Return the versions that the log lacks, of new, changed and removed answers.
 
-    Each comes after the version that the log has of its answer: its `as_of` is greater, by 1 ms where it must be.
+    Each has a greater `as_of` than the log's version of the same answer; by 1 ms if necessary.
 
     Parameters
     ----------
     newest, known : Table
-        The newest version of each answer, retracted ones too, and the log's; of the same columns and types, times in
-        ms. An answer that has no version at all any more is gone: its row in the log is taken back.
+        The newest version of each answer, including retracted ones, in the tables and in the log; with the same columns
+        and types, times in ms. An answer without any version is removed: its row in the log is retracted.
     """
     known_retracted = known[RETRACTED].to_numpy()
     gone = known.filter(pa.array(~known_retracted & (identity.find(known, newest) < 0)))
@@ -242,7 +242,7 @@ def difference(identity: Identity, newest: pa.Table, known: pa.Table) -> pa.Tabl
 
 
 def _taken(values: np.ndarray, index: Ints, default: int | bool) -> np.ndarray:
-    """Return the values at some places, and a default where the place is −1."""
+    """Return the values at some positions, and a default at position −1."""
     return np.asarray(np.r_[values, np.array([default], values.dtype)][index])
 
 

@@ -1,4 +1,4 @@
-"""The versions of answers that count, read in parts that memory holds."""
+"""Reads the newest versions of answers in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PART_ROWS = 500_000
 def answer_parts(
     answers: AnswerTables, public: PublicAnswers, part_rows: int = PART_ROWS, horizons: Ints | None = None
 ) -> Iterator[Ranges | None]:
-    """Split answers into parts by horizon; yield None, for a single part, if an answer's versions can differ in it.
+    """Split answers into parts by horizon; yield None (one part) if versions of an answer can differ in it.
 
     Parameters
     ----------
     horizons : ndarray, shape (n,), optional
-        The horizons of the answers that are wanted, at least one: parts without one of them are left out.
+        The horizons of the wanted answers, at least one; parts without any are left out.
     """
     if not public.horizon_is_fixed:
         yield None
@@ -42,7 +42,7 @@ def answer_parts(
 
 
 def newest_of(public: PublicAnswers, answers: AnswerTables, identities: pa.Table) -> pa.Table:
-    """Return the newest version of some answers, retracted ones too; times in ms."""
+    """Return the newest version of some answers, including retracted ones; times in ms."""
     model = public.model
     part: Ranges | AnswerGroups
     if public.horizon_is_fixed:

@@ -38,7 +38,7 @@ class TopicAway(ConnectionError):
 
 @dataclass
 class AnswerTopic:
-    """Sends answers as JSON records, whose key is the row's identity; a tombstone takes a row back.
+    """Sends answers as JSON records, whose key is the row's identity; a tombstone retracts a row.
 
     The headers `generation` and `as_of`, in ms, order the versions of a key; `query` names the query. A batch that is
     written again is sent again, with the same values.
@@ -48,8 +48,8 @@ class AnswerTopic:
     key_columns : tuple of str
         The columns that identify a row.
     generation : callable
-        Returns the generation of what is sent now. A stream reads it once `results` has the answers: who begins another
-        generation meanwhile sends these answers, too.
+        Returns the generation of the records that are sent now. A stream reads it once `results` has the answers: a
+        process that begins another generation meanwhile sends these answers, too.
     """
 
     servers: Servers
@@ -62,7 +62,7 @@ class AnswerTopic:
 
     @staticmethod
     def from_query(query: Query, key_columns: tuple[str, ...], layout: Layout) -> AnswerTopic | None:
-        """Return the topic that a query declares; None where it declares none."""
+        """Return the topic that a query declares; None without one."""
         declared = query.answers.kafka
         if declared is None:
             return None
@@ -70,12 +70,12 @@ class AnswerTopic:
         return AnswerTopic(_servers(declared), declared.topic, key_columns, generation=generation, query=query.name)
 
     def send(self, results: pa.Table, order: pa.Array | None = None) -> None:
-        """Send rows, and wait until the brokers have them all.
+        """Send rows, and wait until the brokers have all of them.
 
         Parameters
         ----------
         order : Array, optional
-            The `as_of` of their headers, in ms; by default their own.
+            The `as_of` for the headers, in ms; by default the rows' own.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class AnswerTopic:
         self._send(json_rows(rows), rows, self.key_columns, order)
 
     def remove(self, rows: pa.Table, key_columns: Sequence[str]) -> None:
-        """Send a tombstone for each row, which has its key and `as_of`; raises as `send`."""
+        """Send a tombstone for each row, given by key and `as_of`; raises as `send`."""
         self._send((None for _ in range(rows.num_rows)), _as_sent(rows), key_columns)
 
     def _send(
@@ -109,7 +109,7 @@ class AnswerTopic:
             ):
                 writer.send(value, key, headers=[*headers, ("as_of", as_of)])
             writer.flush()
-        except BaseException:  # a producer after a failure may have records of this batch left
+        except BaseException:  # after a failure, a producer may still have records of this batch
             self._writer = None
             raise
 
@@ -120,13 +120,13 @@ class AnswerTopic:
 
 
 def _generation(layout: Layout) -> int:
-    """Return the generation of a topic's records; 0 where its position is lost, so that all answers are to be sent."""
+    """Return the generation of a topic's records; 0 if its position is lost, so that all answers will be sent."""
     position = TopicPosition.read(layout)
     return 0 if position is None else position.generation
 
 
 def check_answer_topic(query: Query, is_new: bool) -> None:
-    """Refuse a query whose topic of answers lacks its connection or, of a new query, is not there.
+    """Refuse a query whose topic of answers lacks its connection, or (for a new query) does not exist.
 
     Raises
     ------
@@ -151,12 +151,12 @@ def _servers(declared: KafkaTopic) -> Servers:
 
 
 def _as_sent(results: pa.Table) -> pa.Table:
-    """Return the columns that follow from the tuples, and are the same each time; times of the tables' own in ms."""
+    """Return the columns that follow from the tuples, and so are the same each time; the tables' times in ms."""
     rows = results.drop_columns([name for name in ("emitted_at", RETRACTED) if name in results.column_names])
     for index, column in enumerate(rows.schema):
         if column.name in ANSWER_TIMES and (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
             rows = rows.set_column(index, column.name, rows.column(index).cast(_MS, safe=False))
-        elif pa.types.is_decimal(column.type):  # a number of JSON may be read as a double
+        elif pa.types.is_decimal(column.type):  # readers may parse a JSON number as a double
             rows = rows.set_column(index, column.name, rows.column(index).cast(pa.string()))
     return rows
 

@@ -1,8 +1,8 @@
-"""The table `current`: the newest version of each answer, in the columns that readers get, and nothing else.
+"""The table `current`: only the newest version of each answer, in the columns for readers.
 
-Any reader of Delta tables reads it rightly without a rule. A refresh replaces whole groups of answers: the windows with
-the same end, or the pairs with the same left tuple. All of a correction comes in one commit, so nobody sees it in part.
-The commit records up to which versions of the query's tables it goes. So a refresh that was killed is repeated.
+So every reader of Delta tables reads it correctly. A refresh replaces whole groups of answers: the windows with the
+same end, or the pairs with the same left tuple. A correction comes in one commit, so nobody sees it in part. The commit
+records the versions of the query's tables up to which it was read, so a killed refresh is repeated.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import storage_options
 
-COMPACT_EVERY = 64  # commits, of which each adds a file
-MOST_COMMITS = 256  # of the query's tables without a change of an answer, until the position is written all the same
-_FILE_BYTES = 4 << 20  # the files with a row that is replaced are written again
+COMPACT_EVERY = 64  # commits between compactions, as each adds a file
+MOST_COMMITS = 256  # commits of the query's tables without a changed answer after which the position is written anyway
+_FILE_BYTES = 4 << 20  # files with a replaced row are rewritten
 _CONFIGURATION = {
     "delta.targetFileSize": str(_FILE_BYTES),
     # Each refresh may replace files, and nobody reads an old version for long.
@@ -46,14 +46,14 @@ _CONFIGURATION = {
 
 
 def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> int:
-    """Bring `current` up to what the query's tables hold (idempotent).
+    """Bring `current` up to date with the query's tables (idempotent).
 
     Parameters
     ----------
     query : Query
-        As the stream runs it.
+        The query as the stream runs it.
     wait_s : float
-        The longest wait, in s, for another process that is at it.
+        The longest wait, in s, for another process that refreshes it.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> in
     Raises
     ------
     Busy
-        When another process is still at it then.
+        When another process still refreshes it after that time.
     Damaged
-        When another table is lost, or damaged; on an object store also when this one is. On a disk it is made again.
+        When another table is lost or damaged; in an object store also when this one is. On a disk it is rebuilt.
     """
     public = PublicAnswers.from_query(query, kind)
     with layout.lock(CURRENT, wait_s) as require_held:
@@ -75,7 +75,7 @@ def refresh(layout: Layout, query: Query, kind: Kind, wait_s: float = 0.0) -> in
             path = layout.table(CURRENT)
             if not isinstance(path, Path) or not damaged.problems[0].where.startswith(str(path)):
                 raise
-            shutil.rmtree(path)  # it follows from the other tables
+            shutil.rmtree(path)  # it can be rebuilt from the other tables
             return _refresh(layout, public, require_held)
 
 
@@ -104,7 +104,7 @@ class _Refresh:
     require_held: RequireHeld
 
     def run(self) -> int:
-        """Return the number of rows written."""
+        """Refresh the table, and return the number of rows written."""
         if not self.tables.has(CURRENT):
             return self._write_all(AnswerChanges(self.tables, self.public, lambda table: None).position)
         table = self.tables.open(CURRENT)
@@ -117,7 +117,7 @@ class _Refresh:
         return self._write_changes(table, changes, affected.position)
 
     def _write_all(self, position: Position) -> int:
-        """Write all answers, in one commit; memory holds some at a time."""
+        """Write all answers in one commit, with some in memory at a time."""
         path, answers = self.tables.layout.table(CURRENT), AnswerTables(self.tables, self.public.model)
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory, "answers.parquet")
@@ -141,8 +141,8 @@ class _Refresh:
     def _write_changes(self, table: DeltaTable, changes: Changes, position: Position) -> int:
         """Replace the groups that have changed, and add new answers.
 
-        If there are both, only the second commit has the position: a refresh that was killed between the two replaces
-        the groups again.
+        If both happen, only the second commit has the position: if a refresh was killed between the two, the next one
+        replaces the groups again.
         """
         if changes.replaced is not None:
             self.require_held()

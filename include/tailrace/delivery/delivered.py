@@ -1,7 +1,7 @@
-"""How much of a query's answers each of its places has, in a file for each place.
+"""Records how many of a query's answers each delivery target has, in a file for each target.
 
-A server tells this only to who can reach it, and a topic to nobody. So each process that delivers notes it, under the
-place's lock: Airflow's tasks that follow a place need neither its address nor its secrets.
+Each process that delivers writes this note, under the target's lock. So Airflow's tasks that watch a target need
+neither its address nor its secrets; and a topic can't be asked.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NOTHING = TableSnapshot(0, None)
 
 @dataclass(frozen=True)
 class DeliveryNote:
-    """What a place has, in a file of the query's directory.
+    """The content of a delivery target, in a file of the query's directory.
 
     Attributes
     ----------
     uri : str or None
-        The target of the place, as a query file names it; None for the table `current`.
+        The URI of the target, as declared in a query file; None for the table `current`.
     snapshot : TableSnapshot
-        The rows of the tables of answers that it has, and their greatest `as_of`.
+        The number of rows that it has of the tables of answers, and their greatest `as_of`.
     versions : dict
         The ids and versions of these tables.
     """
@@ -43,7 +43,7 @@ class DeliveryNote:
 
     @classmethod
     def read(cls, layout: Layout, place: str) -> Self:
-        """Read the note of a place; one of nothing where the file is missing or damaged."""
+        """Read the note of a target; an empty one if the file is missing or damaged."""
         try:
             noted = json.loads(cls._file(layout, place).read_text())
             return cls(noted["uri"], TableSnapshot(**noted["snapshot"]), noted["versions"])
@@ -51,7 +51,7 @@ class DeliveryNote:
             return cls(None, _NOTHING)
 
     def write(self, layout: Layout, place: str) -> None:
-        """Write the note of a place, atomically."""
+        """Write the note of a target, atomically."""
         layout.stream.mkdir(parents=True, exist_ok=True)
         write_atomically(self._file(layout, place), json.dumps(asdict(self)))
 
@@ -61,14 +61,14 @@ class DeliveryNote:
 
 
 def open_answers(tables: OpenedTables) -> dict[str, DeltaTable]:
-    """Open the tables of answers that there are, by name; call it before a delivery, which has at least these rows."""
+    """Open the existing tables of answers, by name; call it before a delivery, which will have at least these rows."""
     return {name: tables.open(name) for name in ("results", "corrections") if tables.has(name)}
 
 
 def note_delivered(layout: Layout, place: str, uri: str | None, answers: Mapping[str, DeltaTable]) -> None:
-    """Note that a place has all rows of opened tables of answers (idempotent); the caller holds the place's lock.
+    """Note that a target has all rows of opened tables of answers (idempotent); the caller holds the target's lock.
 
-    The statistics of the tables' files are read only where a table has another version than the note.
+    The statistics of a table's files are read only if its version differs from the note's.
     """
     versions = {name: f"{table.metadata().id} {table.version()}" for name, table in answers.items()}
     noted = DeliveryNote.read(layout, place)
@@ -77,18 +77,18 @@ def note_delivered(layout: Layout, place: str, uri: str | None, answers: Mapping
 
 
 def count_answers(answers: Mapping[str, DeltaTable]) -> TableSnapshot:
-    """Return how many rows the opened tables of answers have, and their greatest `as_of`."""
+    """Return the number of rows of the opened tables of answers, and their greatest `as_of`."""
     snapshots = [TableSnapshot.from_table(table) for table in answers.values()]
     times = [snapshot.as_of for snapshot in snapshots if snapshot.as_of is not None]
     return TableSnapshot(sum(snapshot.rows for snapshot in snapshots), max(times, default=None))
 
 
 def delivered(layout: Layout, place: str, uri: str | None) -> TableSnapshot:
-    """Return how much of the answers a place has; no rows where nothing was delivered to this target."""
+    """Return the snapshot of a target's answers; without rows if nothing was delivered to it."""
     note = DeliveryNote.read(layout, place)
     return note.snapshot if note.uri == uri else _NOTHING
 
 
 def all_delivered(layout: Layout) -> dict[str, TableSnapshot]:
-    """Return how much of the answers each place has, by its name, whatever its target."""
+    """Return the snapshot of each target's answers, by its name, with any URI."""
     return {place: DeliveryNote.read(layout, place).snapshot for place in (CURRENT, TOPIC, POSTGRES)}

@@ -1,7 +1,7 @@
-"""The changes of the table `current`, by groups: the windows with the same end, or the pairs with the same left tuple.
+"""Finds the changes of the table `current` by groups: windows with the same end, or pairs with the same left tuple.
 
-A group is replaced as a whole where one of its answers was corrected or has changed: Delta's library finds it by one
-column. Answers of which `current` has no version are added, as most of a stream's.
+A group is replaced as a whole if one of its answers was corrected or has changed: Delta's library finds it by one
+column. Answers without a version in `current`, like most of a stream's, are added.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.tables.every import in_ms
 
-MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
+MOST_GROUPS = 1_000  # groups in one condition on a table; if more have changed, the whole table is rewritten
 _TIME = "arrow_cast({}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-MOST_ROWS = 1_000_000  # of these groups, which memory holds
+MOST_ROWS = 1_000_000  # rows of these groups in memory
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows that are written.
+    """The rows to write.
 
     Attributes
     ----------
     replaced : Table or None
-        All rows of the groups that are replaced; None where none is.
+        All rows of the replaced groups; None if none is replaced.
     predicate : str
-        The condition, in SQL, that rows of these groups meet.
+        The SQL condition that selects the rows of these groups.
     added : Table
-        Rows of answers that `current` does not have.
+        Rows of answers that `current` lacks.
     """
 
     replaced: pa.Table | None
@@ -54,7 +54,7 @@ class Changes:
 
 
 def changes_of(changes: AnswerChanges, table: DeltaTable) -> Changes | None:
-    """Read what has changed since the table was refreshed; None where all is to be written again."""
+    """Read the changes since the table was refreshed; None if the whole table has to be rewritten."""
     affected, model = changes.affected, changes.public.model
     if affected is None:
         return None
@@ -65,21 +65,21 @@ def changes_of(changes: AnswerChanges, table: DeltaTable) -> Changes | None:
 
 @dataclass(frozen=True)
 class _GroupReader:
-    """Reads the answers that have changed, of the table `current` and of the tables that it follows from."""
+    """Reads changed answers, from `current` and from the query's other tables."""
 
     answers: AnswerTables
     public: PublicAnswers
     table: DeltaTable
 
     def read(self, streamed: pa.Table, corrected: pa.Table) -> Changes | None:
-        """Return the groups to replace, of corrected answers and of answers in `current`, and the rows to add.
+        """Return the groups to replace (with corrected answers, or answers in `current`), and the rows to add.
 
         Parameters
         ----------
         streamed : Table
-            The identities of answers that the stream gave, or that late tuples missed.
+            The identities of answers that the stream wrote, or that late tuples missed.
         corrected : Table
-            The identities of answers that corrections gave.
+            The identities of answers that corrections wrote.
         """
         model = self.public.model
         groups = self._groups(pa.concat_tables([self._in_current(streamed), corrected]))
@@ -93,7 +93,7 @@ class _GroupReader:
         return Changes(self._as_rows(self.answers.latest(groups)), _sql(groups), added)
 
     def _in_current(self, streamed: pa.Table) -> pa.Table:
-        """Select the answers that `current` has; of windows, those whose end it has."""
+        """Select the answers that `current` has; windows are selected by their end."""
         if not self.public.horizon_is_fixed:
             there = self._of_groups(self._groups(streamed), list(self.public.model.identity.columns))
             return select(streamed, self.public.model.identity.find(streamed, there) >= 0)
@@ -106,7 +106,7 @@ class _GroupReader:
         return "window_end" if self.public.horizon_is_fixed else "left_id"
 
     def _group_of(self, answers: pa.Table) -> pa.ChunkedArray:
-        """Return the group of each answer, as tables have it."""
+        """Return the group of each answer, in the tables' type."""
         field = self.public.schema.field(self._column)
         return with_times(answers.select([field.name]), pa.schema([field]))[field.name]
 
@@ -114,7 +114,7 @@ class _GroupReader:
         return AnswerGroups(self._column, self._group_of(answers).unique())
 
     def _are_too_many(self, groups: AnswerGroups) -> bool:
-        """Test whether all answers had better be written again."""
+        """Test whether rewriting all answers is cheaper."""
         if len(groups.values) > MOST_GROUPS:
             return True
         rows: int = self.answers.tables.read("results", [groups.column], groups.condition).num_rows
@@ -141,7 +141,7 @@ def _greatest_end(table: DeltaTable) -> int:
 
 
 def _at(horizons: Ints) -> Ranges:
-    """Return the ranges (low, high] that hold these horizons alone."""
+    """Return ranges (low, high] that contain exactly these horizons."""
     high = np.unique(horizons)
     return merge_ranges(high - 1, high)
 

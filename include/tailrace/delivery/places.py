@@ -1,4 +1,4 @@
-"""The places from which people read a query's answers: each job that writes versions of answers delivers to all."""
+"""The delivery targets of a query's answers: each job that writes versions of answers delivers to all of them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ WAIT_S = 600.0
 
 @dataclass(frozen=True)
 class Place:
-    """A place that answers are delivered to.
+    """A delivery target of answers.
 
     Attributes
     ----------
     name : str
-        By which the status names it; its lock has this name, too.
+        Its name in the status, and of its lock.
     deliver : callable
-        Takes the longest wait for another process that delivers there, in s; brings the place up to all that the
-        tables hold (idempotent).
+        Brings the target up to date with the tables (idempotent); takes the longest wait (s) for another process that
+        delivers there.
     holds_streams : bool
-        Whether a stream waits once the place has lacked answers for too long. Not one that lies beside the tables.
+        Whether a stream waits once the target has lacked answers for too long; not for a target beside the tables.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Place:
     holds_streams: bool = True
 
     def failure(self, reason: str) -> RuntimeError:
-        """Return the error of a job whose answers are all committed, but could not be delivered."""
+        """Return the error for a job whose answers are committed, but could not be delivered."""
         fault = f"all answers are committed, but {self.name} could not be brought up to date: {reason}"
         return RuntimeError(f"{fault}\nthe same command tries it again")
 
 
 def places_of(layout: Layout, query: Query, kind: Kind) -> tuple[Place, ...]:
-    """Return the places of a query's answers; `query` is as the stream runs it."""
+    """Return the delivery targets of a query, as the stream runs it."""
     places = [Place(CURRENT, partial(refresh, layout, query, kind), holds_streams=False)]
     if query.answers.kafka is not None:
         places.append(Place(TOPIC, partial(send_corrections, layout, query, kind)))
@@ -56,7 +56,7 @@ def places_of(layout: Layout, query: Query, kind: Kind) -> tuple[Place, ...]:
 
 
 def check_places(layout: Layout, query: Query, kind: Kind) -> None:
-    """Refuse a query for a place that is not fit for its answers, before anything is written.
+    """Refuse a query before anything is written if a delivery target can't take its answers.
 
     Raises
     ------
@@ -66,14 +66,14 @@ def check_places(layout: Layout, query: Query, kind: Kind) -> None:
 
 
 def deliver_all(layout: Layout, query: Query, kind: Kind) -> None:
-    """Bring all places up to date at the end of a job; a failing place does not stop the others.
+    """Bring all targets up to date at the end of a job; a failing target does not stop the others.
 
     Raises
     ------
     Damaged
         When a table of the query is lost or damaged.
     RuntimeError
-        When a place could not be brought up to date: the job's own work is done, so that is no refusal.
+        When a target could not be brought up to date. The job's own work is done, so this is no refusal.
     """
     failures: list[Exception] = []
     for place in places_of(layout, query, kind):
@@ -91,7 +91,7 @@ def deliver_all(layout: Layout, query: Query, kind: Kind) -> None:
 
 @contextmanager
 def locked_places(layout: Layout, query: Query, kind: Kind) -> Iterator[None]:
-    """Lock all places, so that nothing is delivered while a rebuild replaces the tables."""
+    """Lock all targets, so that nothing is delivered while a rebuild replaces the tables."""
     with ExitStack() as locks:
         for place in places_of(layout, query, kind):
             locks.enter_context(layout.lock(place.name, WAIT_S))

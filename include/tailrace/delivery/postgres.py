@@ -1,11 +1,10 @@
-"""Delivers the newest version of each answer to a table of PostgreSQL, exactly once by identity and `as_of`.
+"""Delivers the newest version of each answer to a PostgreSQL table, exactly once by identity and `as_of`.
 
 A delivery is one transaction: the answers that have changed since the stored position, and the next position. So a
-delivery that was killed has done nothing, or everything. A row is replaced where the new version is not older.
-
-Where the query's tables are others than before, as after a rebuild, or the position is lost, or files of commits since
-then are, the table is made equal to them. Where they were restored from a backup, rows that are newer than theirs stay
-until the stream, or a correction, gives the answer again.
+killed delivery has done nothing, or everything. A row is replaced unless the new version is older. If the query's
+tables are new, as after a rebuild, or the position or files of later commits are lost, the table is made equal to the
+query's tables. After a restore from a backup, rows that are newer than the restored tables stay until the stream, or a
+correction, writes the answer again.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 
 CHECK_TIMEOUT = "10s"
-"""The longest duration of a statement of `check_answer_table`."""
+"""The time limit of a statement in `check_answer_table`."""
 
-PART_ROWS = 500_000  # of answers that are read at a time
-MOST_ROWS = 1_000_000  # that have changed: more are read in parts
+PART_ROWS = 500_000  # rows of answers that are read at a time
+MOST_ROWS = 1_000_000  # changed answers; more are read in parts
 
 
 def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
-    """Bring a query's table of PostgreSQL up to date with its Delta tables (idempotent).
+    """Bring a query's PostgreSQL table up to date with its Delta tables (idempotent).
 
     Returns
     -------
@@ -53,11 +52,11 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
     Raises
     ------
     Refused
-        When the table, or a right, is not fit; nothing is changed then.
+        When the table does not fit, or a right is missing; nothing is changed then.
     Busy
-        When another process is still at it after `wait_s`; when the query was rebuilt meanwhile.
+        When another process still delivers after `wait_s`; when the query was rebuilt meanwhile.
     ConnectionError
-        When the server is away.
+        When the server is unavailable.
     Damaged
         When a table of the query is lost or damaged.
     """
@@ -85,9 +84,9 @@ def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
 
 
 def check_answer_table(query: Query, kind: Kind, layout: Layout) -> None:
-    """Refuse a query whose table of PostgreSQL can't be made, is another's, or does not fit; changes nothing.
+    """Refuse a query whose PostgreSQL table can't be created, is another query's, or does not fit; change nothing.
 
-    A server that is away, or a table that somebody has locked, is no reason to refuse: deliveries report it.
+    An unavailable server, or a locked table, is no reason to refuse: deliveries report it.
 
     Raises
     ------
@@ -106,7 +105,7 @@ def check_answer_table(query: Query, kind: Kind, layout: Layout) -> None:
 
 
 def owner_of(layout: Layout) -> str:
-    """Return the comment of a query's table, which says whose it is."""
+    """Return the comment of a query's table, which names its owner."""
     return f"answers of query {layout.home.name}, by tailrace in {layout.home}"
 
 
@@ -119,14 +118,14 @@ class _Delivery:
     public: PublicAnswers
 
     def run(self) -> int:
-        """Send what has changed; returns the number of rows."""
+        """Send the changed answers; return the number of rows."""
         before = self.target.position()
         changes = AnswerChanges(self.tables, self.public, (before or {}).get)
         affected, position = changes.affected, changes.position
         if before == position:
             return 0
         is_new = before is None or before["id results"] != position["id results"]
-        # An answer that has no version any more is known by the commits since the position, or by its absence alone.
+        # An answer without any version is known by the commits since the position, or by its absence.
         replaces_all = is_new or (affected is None and not changes.goes_back)
         merge, sent = Merge.begin(self.target, replaces_all), 0
         vanished = None if affected is None else affected["corrections"]
@@ -136,16 +135,16 @@ class _Delivery:
             sent += fresh.num_rows
             if vanished is not None:
                 vanished = select(vanished, self.public.model.identity.find(vanished, newest) < 0)
-        if vanished is not None:  # their only version was of a correction that was run again
+        if vanished is not None:  # their only version was of a correction that was later repeated
             merge.remove(self._identities(self.public.with_key_values(vanished)))
         merge.end()
         self.target.store(position)
         return sent
 
     def _newest(self, affected: Mapping[str, pa.Table] | None) -> Iterator[pa.Table]:
-        """Read the newest versions of the affected answers, retracted ones too; of all where it is None.
+        """Read the newest versions of the affected answers (None: of all), including retracted ones.
 
-        Where many are affected, others of the same time come along.
+        If many are affected, others of the same time are included.
         """
         model = self.public.model
         answers = AnswerTables(self.tables, model)
@@ -158,7 +157,7 @@ class _Delivery:
             yield newest_of(self.public, answers, identities)
 
     def _within(self, part: Any, newest: pa.Table) -> pa.Table:
-        """Select the answers of a part: a condition on tables may give some others."""
+        """Select the answers of a part, as a condition on tables may give others, too."""
         if part is None:
             return newest
         (low,), (high,) = part
@@ -166,7 +165,7 @@ class _Delivery:
         return select(newest, (horizon > low) & (horizon <= high))
 
     def _fresh(self, newest: pa.Table) -> pa.Table:
-        """Return the rows for readers, each once."""
+        """Return the rows for readers, without repeats."""
         model = self.public.model
         answers = AnswerTables(self.tables, model)
         rows = answers.with_coverage(select(newest, ~newest[RETRACTED].to_numpy()))
@@ -175,7 +174,7 @@ class _Delivery:
         return rows.select([*self.target.columns.types])
 
     def _pruned(self, newest: pa.Table) -> pa.Table:
-        """Return the identities, with `as_of`, of answers whose other rows are deleted."""
+        """Return the identities, with `as_of`, of answers whose other rows have to be deleted."""
         columns = self.target.columns
         if set(columns.identity) == set(columns.row_identity):
             newest = select(newest, newest[RETRACTED].to_numpy())

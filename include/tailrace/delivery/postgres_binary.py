@@ -1,4 +1,4 @@
-"""Rows in the binary format of PostgreSQL's COPY: a server takes them in a third of the time of text.
+"""Writes rows in the binary format of PostgreSQL's COPY, which a server reads in a third of the time of text.
 
 A row is the number of its fields, then each field's length in bytes and its value; all numbers are big-endian. A null
 has the length −1. Times count µs, and dates days, from 2000-01-01 on.
@@ -29,16 +29,16 @@ _FORMS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_boolean, "u1"),
     (pa.types.is_date32, ">i4"),
 )
-"""The types whose values have a fixed length, and numpy's names of their form."""
+"""The types whose values have a fixed length, with numpy's names of their binary form."""
 
 
 def has_form(dtype: pa.DataType) -> bool:
-    """Test whether values of a type are written here; a decimal is not."""
+    """Test whether values of a type can be written in binary form; decimals can't."""
     return _is_text(dtype) or _form_of(dtype) is not None
 
 
 def binary_copy(rows: pa.Table) -> bytes:
-    """Return what COPY … (FORMAT binary) takes for rows, whose columns all have a form."""
+    """Return rows as input of COPY … (FORMAT binary); all columns must have a binary form."""
     number = np.array([rows.num_columns], ">i2").tobytes()
     fields = [part for column in rows.columns for part in _fields(column.combine_chunks())]
     joined = pc.binary_join_element_wise(pa.scalar(number, pa.large_binary()), *fields, _NOTHING)
@@ -53,7 +53,7 @@ def _content(joined: pa.Array) -> memoryview:
 
 
 def _fields(column: pa.Array) -> list[pa.Array]:
-    """Return a column's fields, in one part or two: length, and value."""
+    """Return a column's fields, as one part or two: length, and value."""
     form = _form_of(column.type)
     if form is None:
         content = column.cast(pa.large_binary())
@@ -75,13 +75,13 @@ def _numbers(column: pa.Array) -> NDArray[np.generic]:
 
 
 def _bytes_of(numbers: NDArray[np.generic], form: str) -> NDArray[np.uint8]:
-    """Return numbers in a form: shape (n, bytes)."""
+    """Return numbers in a binary form, shape (n, bytes)."""
     written = np.ascontiguousarray(numbers, form)
     return written.view(np.uint8).reshape(len(numbers), written.itemsize)
 
 
 def _as_binary(content: NDArray[np.uint8]) -> pa.Array:
-    """Return rows of bytes as values."""
+    """Return rows of bytes as binary values."""
     number, width = content.shape
     offsets = pa.py_buffer(np.arange(number + 1, dtype=np.int64) * width)
     return pa.Array.from_buffers(

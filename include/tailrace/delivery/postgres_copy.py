@@ -1,4 +1,4 @@
-"""Copies rows into a table of PostgreSQL by COPY: in its binary format, or as text where a decimal is among them."""
+"""Copies rows into a PostgreSQL table by COPY: in its binary format, or as text if they contain decimals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailrace.delivery.postgres_schema import names
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
-ROWS = 100_000  # in a statement, whose content memory holds
-_OPTIONS = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # a null is not quoted, an empty text is
-_NUL, _FOR_NUL = "\0", "\N{SYMBOL FOR NULL}"  # no text of PostgreSQL has a NUL
+ROWS = 100_000  # rows in a statement, whose content is in memory
+_OPTIONS = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # quotes empty texts, but not nulls
+_NUL, _FOR_NUL = "\0", "\N{SYMBOL FOR NULL}"  # PostgreSQL's texts have no NUL
 
 
 def copy(cursor: Cursor, table: str, rows: pa.Table) -> None:
-    """Copy rows into the columns of a table that have their names, and PostgreSQL's types of theirs."""
+    """Copy rows into the columns of a table with the same names and the corresponding types."""
     form, write = ("binary", binary_copy) if all(map(has_form, rows.schema.types)) else ("csv", _csv)
     for start in range(0, rows.num_rows, ROWS):
         content = io.BytesIO(write(_without_nul(rows.slice(start, ROWS))))
@@ -46,6 +46,6 @@ def _csv(rows: pa.Table) -> bytes:
 
 
 def _time_texts(times: pa.ChunkedArray) -> pa.Array:
-    """Write each distinct time once, as that takes 2 µs: answers share theirs."""
+    """Format each distinct time once, as that takes 2 µs and answers share times."""
     encoded = pc.dictionary_encode(times.combine_chunks())
     return pc.cast(encoded.dictionary, pa.string()).take(encoded.indices)

@@ -1,9 +1,8 @@
-"""Merges versions of answers into a table of PostgreSQL, within the transaction of a delivery.
+"""Merges versions of answers into a PostgreSQL table, within the transaction of a delivery.
 
-Answers after the last one of the table are in it in no version: COPY adds their rows at once, which costs less than to
-merge them. The others come by COPY into two temporary tables. `fresh` has the rows of answers. `pruned` has the
-identity and `as_of` of answers whose other rows are deleted: retracted ones, and answers of a kind that gives each
-several rows.
+The table has no version of answers after its last one: COPY adds their rows directly, which is cheaper than merging.
+The others are copied into two temporary tables. `fresh` has the rows of answers. `pruned` has the identity and `as_of`
+of answers whose other rows are deleted: retracted ones, and answers of a kind with several rows for each.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
 _VALUES = {"text": "''", "bigint": "0", "boolean": "false"}
-"""A value of each type of keys; of dates and times there is the epoch."""
+"""A value of each type of keys; for dates and times the epoch."""
 
 _ALWAYS = pa.scalar(datetime.max.replace(tzinfo=UTC), TIME)
-"""An `as_of` that no version of an answer is newer than."""
+"""An `as_of` that no version of an answer exceeds."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,14 @@ class Merge:
     Attributes
     ----------
     last_us : int or None
-        The greatest horizon of the table's answers, in µs; None where a row's horizon does not say that it is new.
+        The greatest horizon of the table's answers, in µs; None if the horizon does not show that a row is new.
     is_empty : bool
-        Whether the table had no row.
+        Whether the table was empty.
     replaces : bool
-        True: the table has the given rows alone afterwards. False: a row stays where it is of a newer version.
+        True: afterwards the table has only the given rows. False: rows of newer versions stay.
     null_columns : set of str
-        The columns of the identity in which copied rows have nulls. Others are compared as they are, so that the
-        table's index serves.
+        The columns of the identity in which copied rows have nulls. Others are compared by `=`, so that the table's
+        index is used.
     """
 
     target: PostgresTarget
@@ -59,7 +58,7 @@ class Merge:
 
     @staticmethod
     def begin(target: PostgresTarget, replaces: bool) -> Merge:
-        """Make the temporary tables."""
+        """Create the temporary tables."""
         columns, table = target.columns, target.table
         for name, of in (("fresh", [*columns.types]), ("pruned", [*columns.identity, "as_of"])):
             target.cursor.execute(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS SELECT {names(of)} FROM {table} LIMIT 0")
@@ -80,19 +79,19 @@ class Merge:
         copy(self._cursor, f"pg_temp.{table}", rows)
 
     def _is_new(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Test whether the table can't have had a row's answer in any version: shape (n,)."""
+        """Test which rows are of answers without any version in the table, shape (n,)."""
         if self.is_empty or self.last_us is None or self.target.columns.horizon is None:
             return np.full(rows.num_rows, self.is_empty)
         horizon = rows.column(self.target.columns.horizon).cast(TIME).cast(pa.int64())
         return np.asarray(horizon) > self.last_us
 
     def remove(self, identities: pa.Table) -> None:
-        """Copy the identities of answers that have no version any more."""
+        """Copy the identities of answers that no longer have any version."""
         always = pa.repeat(_ALWAYS, identities.num_rows)
         self._copy("pruned", identities.append_column("as_of", always))
 
     def end(self) -> None:
-        """Merge what was copied into the temporary tables."""
+        """Merge the rows of the temporary tables into the table."""
         for table in ("fresh", "pruned"):
             self._execute(f"ANALYZE pg_temp.{table}")
         if self.replaces:
@@ -105,7 +104,7 @@ class Merge:
         """Remove rows that newer versions no longer have, and copied rows of versions older than the table's."""
         columns, table = self.target.columns, self.target.table
         identity, row_identity = columns.identity, columns.row_identity
-        if set(identity) != set(row_identity):  # else the upsert compares the versions
+        if set(identity) != set(row_identity):  # otherwise the upsert compares the versions
             is_older = f"{self._equal(identity, 't', 'f')} AND t.as_of > f.as_of"
             self._execute(f"DELETE FROM pg_temp.fresh f USING {table} t WHERE {is_older}")
         is_pruned = f"{self._equal(identity, 't', 'g')} AND t.as_of <= g.as_of"
@@ -130,7 +129,7 @@ class Merge:
         )
 
     def _equal(self, columns: Sequence[str], one: str, other: str) -> str:
-        """Return the condition that two rows are equal in some columns, null to null; hash joins can serve it."""
+        """Return the condition that two rows are equal in some columns, where null equals null; fit for hash joins."""
         sides = []
         for side in (one, other):
             plain = [f"{side}.{quoted(name)}" for name in columns if name not in self.null_columns]

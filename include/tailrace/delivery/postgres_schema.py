@@ -1,4 +1,4 @@
-"""A table of PostgreSQL for answers: its columns and types, the statement that makes it, and how it differs."""
+"""The schema of a PostgreSQL table for answers: its columns and types, the statement to create it, and differences."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tailrace.query.query import Query
 from tailrace.sources.postgres_server import quoted
 
 _FILL = 80
-"""The percentage of a page that new rows fill: a newer version of a row finds room beside it, and changes no index."""
+"""The percentage of a page that new rows fill: a newer version of a row then fits beside it, and changes no index."""
 
-_LONGEST_NAME = 63  # bytes: PostgreSQL cuts longer ones
+_LONGEST_NAME = 63  # bytes; PostgreSQL truncates longer names
 _TYPES = (
     (pa.types.is_timestamp, "timestamp with time zone"),
     (lambda dtype: pa.types.is_int8(dtype) or pa.types.is_int16(dtype), "smallint"),
@@ -31,11 +31,11 @@ _TYPES = (
 
 
 PRIMARY, UNIQUE = "PRIMARY KEY", "UNIQUE NULLS NOT DISTINCT"
-"""The forms of a table's key; the second one, from PostgreSQL 15 on, takes nulls."""
+"""The forms of a table's key; the second one allows nulls, from PostgreSQL 15 on."""
 
 
 class TableKey(NamedTuple):
-    """The constraint by which a table identifies its rows: its name, its columns, and whether they may be null."""
+    """The constraint that identifies a table's rows: its name, its columns, and whether these may be null."""
 
     name: str
     columns: tuple[str, ...]
@@ -51,15 +51,15 @@ class AnswerColumns:
     types : mapping of str to str
         The type of each column, as PostgreSQL's `format_type` writes it.
     identity : tuple of str
-        The columns that identify an answer; of some kinds it has several rows.
+        The columns that identify an answer, which for some kinds has several rows.
     row_identity : tuple of str
-        The primary key: the columns that identify a row. The time of `horizon` is the first of them, so that new
-        answers come to the end of the index.
+        The primary key: the columns that identify a row. `horizon` is the first of them, so that new answers are added
+        at the end of the index.
     horizon : str or None
-        The column of the identity that grows with the stream; None where the kind has no such column.
+        The column of the identity that grows with the stream; None if the kind has none.
     nullable : frozenset of str
-        The columns of the identity that may be null, so that no primary key can have them: a unique key takes its
-        place, for which nulls are equal.
+        The columns of the identity that may be null. A primary key can't have them, so a unique key with equal nulls is
+        used instead.
     """
 
     types: Mapping[str, str]
@@ -70,12 +70,12 @@ class AnswerColumns:
 
     @staticmethod
     def from_query(public: PublicAnswers, query: Query) -> AnswerColumns:
-        """Return the columns of a query's answers; without a key, there is no column for it.
+        """Return the columns of a query's answers; a query without a key has no column `key`.
 
         Raises
         ------
         Refused
-            When PostgreSQL has no such column.
+            When PostgreSQL can't have such a column.
         """
         is_keyless = "key" in public.identity and all(stream.key is None for stream in query.streams.values())
         groups_nulls = any(stream.groups_nulls for stream in query.streams.values() if stream.key is not None)
@@ -90,7 +90,7 @@ class AnswerColumns:
         return AnswerColumns(types, present(public.identity), tuple(row_identity), horizon, nullable)
 
     def create(self, table: str) -> str:
-        """Return the statement that makes a table."""
+        """Return the statement that creates a table."""
         columns = [f"{quoted(name)} {dtype}{self._of_key(name, dtype)}" for name, dtype in self.types.items()]
         return f"CREATE TABLE {table} ({', '.join(columns)}, {self._key}) WITH (fillfactor = {_FILL})"
 
@@ -100,7 +100,7 @@ class AnswerColumns:
         return f"{form} ({names(self.row_identity)})"
 
     def _of_key(self, name: str, dtype: str) -> str:
-        """Return the rest of a column's definition; text of the key is compared bytewise, which is faster."""
+        """Return the rest of a column's definition; texts of the key are compared bytewise, which is faster."""
         if name not in self.row_identity:
             return ""
         return (' COLLATE "C"' if dtype == "text" else "") + ("" if name in self.nullable else " NOT NULL")
@@ -114,7 +114,7 @@ class AnswerColumns:
     def alterations(
         self, table: str, there: Mapping[str, str], key: TableKey | None, required: Sequence[str]
     ) -> list[str]:
-        """Return the statements that make a table fit; none where it does.
+        """Return the statements that make a table fit; none if it fits.
 
         Parameters
         ----------
@@ -122,12 +122,12 @@ class AnswerColumns:
             The types of its columns.
         key : TableKey or None
         required : sequence of str
-            Its NOT NULL columns that have no default.
+            Its NOT NULL columns without a default.
         """
         alter = f"ALTER TABLE {table}"
         statements = []
         if key is None or set(key.columns) != set(self.row_identity):
-            statements.append(f"TRUNCATE {table};")  # a new column of the key has no values for its rows
+            statements.append(f"TRUNCATE {table};")  # existing rows have no values for a new column of the key
         if key is not None and not self.is_fit(key):
             statements.append(f"{alter} DROP CONSTRAINT {quoted(key.name)};")
         for name, dtype in self.types.items():
@@ -144,7 +144,7 @@ class AnswerColumns:
 
 
 def names(columns: Sequence[str], prefix: str = "") -> str:
-    """Return the list of columns as statements name them."""
+    """Return the list of columns for a statement."""
     return ", ".join(f"{prefix}{quoted(name)}" for name in columns)
 
 

@@ -1,6 +1,6 @@
-"""A query's table of PostgreSQL in a session: whose it is, whether it fits, and the position up to which it goes.
+"""A query's PostgreSQL table in a session: its owner, its fitness, and the position up to which it has answers.
 
-The table `tailrace_positions` beside it has the position, which changes in the transaction of the answers.
+The position is in the table `tailrace_positions` beside it, and changes in the same transaction as the answers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
 POSITIONS = "tailrace_positions"
-"""The table with the position of each table of answers in its schema."""
+"""The table with the positions of the tables of answers in its schema."""
 
 LOCK_TIMEOUT = "5s"
 """The longest wait for a lock of another session on a table."""
@@ -28,7 +28,7 @@ _COLUMNS = """
 SELECT attname, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
-_TABLE = "table"  # in positions: its id
+_TABLE = "table"  # the name of the table's id in positions
 _KEYS = """
 SELECT conname, contype = 'u', (
     SELECT array_agg(attname::text ORDER BY place) FROM unnest(conkey) WITH ORDINALITY AS keys(number, place)
@@ -36,7 +36,7 @@ SELECT conname, contype = 'u', (
 FROM pg_constraint WHERE conrelid = %s::regclass AND (contype = 'p' OR pg_get_constraintdef(oid) LIKE %s)
 ORDER BY contype DESC, conname
 """
-NULLS_EQUAL = 150_000  # the first version of PostgreSQL with unique keys for which nulls are equal
+NULLS_EQUAL = 150_000  # the first version of PostgreSQL with unique keys in which nulls are equal
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class PostgresTarget:
     Attributes
     ----------
     owner : str
-        The query whose answers it has, and its place, as the table's comment says.
+        The query of its answers, and the query's home, as in the table's comment.
     schema : str
-        The schema that has it.
+        The table's schema.
     """
 
     declared: PostgresTable
@@ -64,7 +64,7 @@ class PostgresTarget:
         Raises
         ------
         Refused
-            When there is no such schema, or the login may not make or write tables in it.
+            When there is no such schema, or the login may not create or write tables in it.
         """
         cursor.execute(
             "SELECT nspname FROM pg_namespace WHERE nspname = coalesce(%s, current_schema())",
@@ -87,7 +87,7 @@ class PostgresTarget:
 
     @property
     def table(self) -> str:
-        """The table as statements name it."""
+        """The table's name in statements."""
         return f"{quoted(self.schema)}.{quoted(self.declared.table_name)}"
 
     @property
@@ -95,12 +95,12 @@ class PostgresTarget:
         return f"{quoted(self.schema)}.{POSITIONS}"
 
     def lock(self, wait_s: float) -> None:
-        """Take the lock of those who write this table, until the transaction ends.
+        """Take the lock of the table's writers until the transaction ends.
 
         Raises
         ------
         Busy
-            When another one still has it after `wait_s`.
+            When another writer still has it after `wait_s`.
         """
         if not self._takes_lock(wait_s):
             fault = "another process brings it up to date"
@@ -115,12 +115,12 @@ class PostgresTarget:
         return takes_lock(self.cursor, "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.table,))
 
     def check(self) -> bool:
-        """Check the table that is there; returns whether it is.
+        """Check the table if it exists; return whether it does.
 
         Raises
         ------
         Refused
-            When it has answers of another query or rows of somebody's, or does not fit these answers.
+            When it has another query's answers or somebody's rows, or does not fit these answers.
         """
         where = f"answers.postgres: table {self.declared.table}"
         if not self._is_there(self.table):
@@ -144,19 +144,19 @@ class PostgresTarget:
         )
         alterations = self.columns.alterations(self.table, types, self._key(), required)
         if alterations:
-            if self._is_there(self._positions):  # last: its rows lack the values of the new columns
+            if self._is_there(self._positions):  # last, as the rows lack values for the new columns
                 alterations.append(self._forget())
             raise refuse(where, "the answers have other columns", "\n    ".join(["to run", *alterations]))
         return True
 
     def _key(self) -> TableKey | None:
-        """Return the key of the table, one that fits where there are several; None without one."""
+        """Return the key of the table (of several, one that fits); None without one."""
         self.cursor.execute(_KEYS, (self.table, f"{UNIQUE} (%"))
         keys = [TableKey(name, tuple(columns), is_unique) for name, is_unique, columns in self.cursor.fetchall()]
         return next((key for key in keys if self.columns.is_fit(key)), keys[0] if keys else None)
 
     def create(self) -> None:
-        """Make the table and the one of positions where they are not there, and name the owner."""
+        """Create the table and the table of positions if they do not exist, and name the owner."""
         if not self._is_there(self._positions):
             self.cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self._positions,))
             self.cursor.execute(
@@ -165,11 +165,11 @@ class PostgresTarget:
             )
         if not self.check():
             self.cursor.execute(self.columns.create(self.table))
-        if self._comment() != self.owner:  # it waits for a vacuum
+        if self._comment() != self.owner:  # a comment waits for a running vacuum
             self.cursor.execute(f"COMMENT ON TABLE {self.table} IS {_text(self.owner)}")
 
     def takes_copies(self) -> bool:
-        """Return whether rows can be copied into the table: one with policies for rows takes them by INSERT alone."""
+        """Return whether rows can be copied into the table; a table with row policies only allows INSERT."""
         self.cursor.execute("SELECT NOT row_security_active(%s::regclass)", (self.table,))
         return self._row() == (True,)
 
@@ -179,9 +179,9 @@ class PostgresTarget:
         return self._row() == (True,)
 
     def last_us(self) -> int | None:
-        """Return the greatest horizon of an answer in the table, in µs; None where there is none.
+        """Return the greatest horizon of an answer in the table, in µs; None without one.
 
-        A table whose key begins with another column, as one that was made by hand may, is not searched.
+        A table whose key begins with another column, such as one made by hand, is not searched.
         """
         horizon, key = self.columns.horizon, self._key()
         if horizon is None or key is None or key.columns[0] != horizon:
@@ -191,7 +191,7 @@ class PostgresTarget:
         return None if last_us is None else int(last_us)
 
     def position(self) -> dict[str, Any] | None:
-        """Return the position up to which answers were delivered; None where it is not known, or of another table."""
+        """Return the position up to which answers were delivered; None if it is unknown, or of another table."""
         self.cursor.execute(
             f"SELECT position FROM {self._positions} WHERE table_name = %s", (self.declared.table_name,)
         )
@@ -209,7 +209,7 @@ class PostgresTarget:
 
     @property
     def _id(self) -> int:
-        """What distinguishes the table from one that was dropped."""
+        """An id that distinguishes the table from a dropped one of the same name."""
         self.cursor.execute("SELECT %s::regclass::oid::bigint", (self.table,))
         (number,) = self._row()
         return int(number)
@@ -242,12 +242,12 @@ _OF_TABLE = ["SELECT", "INSERT", "UPDATE", "DELETE"]
 
 
 def _require_rights(cursor: Cursor, where: str, schema: str, tables: Sequence[str]) -> None:
-    """Refuse a login that may not write the tables that are there, or make those that are not.
+    """Refuse a login that may not write existing tables, or create missing ones.
 
     Parameters
     ----------
     tables : sequence of str
-        The tables as statements name them.
+        The names of the tables in statements.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def _require_rights(cursor: Cursor, where: str, schema: str, tables: Sequence[st
 
 
 def may_comment(cursor: Cursor, table: str) -> bool:
-    """Return whether the login may set a table's comment: it is its owner, or has the owner's role."""
+    """Return whether the login may set a table's comment, as the owner, or with the owner's role."""
     return bool(_one(cursor, "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = %s::regclass", table))
 
 

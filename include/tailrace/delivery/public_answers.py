@@ -1,4 +1,4 @@
-"""Answers in the columns that readers get: what a row of theirs holds, and what identifies it."""
+"""Answers in the form for readers: the columns of a row, and the columns that identify it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tailrace.storage.table_schemas import schemas
 
 @dataclass(frozen=True)
 class PublicAnswers:
-    """The form of a query's answers for readers.
+    """The columns of a query's answers for readers, with their identity.
 
     Attributes
     ----------
     schema : Schema
-        As `tailrace results` gives them, with times as in tables.
+        The columns as in `tailrace results`, with times as in tables.
     identity : tuple of str
         The columns that identify an answer.
     row_identity : tuple of str
-        The columns that identify a row of it.
+        The columns that identify a row of an answer.
     """
 
     model: AnswerModel
@@ -37,7 +37,7 @@ class PublicAnswers:
 
     @staticmethod
     def from_query(query: Query, kind: Kind) -> PublicAnswers:
-        """Return the form of a query's answers; a list of keys has a column for each of them."""
+        """Return the form of a query's answers; a composite key has a column for each part."""
         results, keys = schemas(kind)["results"], tuple(query.key_names) or ("key",)
 
         fields = [
@@ -56,7 +56,7 @@ class PublicAnswers:
         return with_times(answers.select(self.schema.names), self.schema)
 
     def with_key_values(self, answers: pa.Table) -> pa.Table:
-        """Add the columns of a list of keys to identities of answers."""
+        """Add the columns of a composite key to identities of answers."""
         absent = [name for name in self.identity if name not in answers.column_names]
         types = {index: self.schema.field(name).type for index, name in enumerate(absent)}
         for name, values in zip(absent, key_columns(answers["key"], types) if absent else [], strict=True):
@@ -65,5 +65,5 @@ class PublicAnswers:
 
     @property
     def horizon_is_fixed(self) -> bool:
-        """Whether all versions of an answer have the same horizon: its identity holds it."""
+        """Whether all versions of an answer have the same horizon, as it is part of the identity."""
         return set(self.model.horizon_columns) <= set(self.identity)

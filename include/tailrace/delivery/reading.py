@@ -1,4 +1,4 @@
-"""Reads the table `current` of a query by the query's name: no query file is needed."""
+"""Reads the table `current` of a query by the query's name, without a query file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ORDER = ("window_end", "key", "rank", "left_time", "right_time", "left_id", "ri
 
 
 def read_current(layout: Layout, part: AnswerRange) -> pa.Table:
-    """Read the newest version of each answer of a part, by time, then by key, rank or ids; times in ms.
+    """Read the newest version of each answer of a part, sorted by time, then by key, rank or ids; times in ms.
 
     Raises
     ------
     Refused
-        When there is no such table, its answers have no such key, or the stream is of another format.
+        When there is no such table, the answers have no such key, or the stream is of another format.
     Damaged
         When the table, or a file of it, is lost.
     """
@@ -46,7 +46,7 @@ def read_current(layout: Layout, part: AnswerRange) -> pa.Table:
 
 
 def _known(layout: Layout) -> str:
-    """Return in words which queries of the warehouse have the table."""
+    """Return the queries of the warehouse that have the table, in words."""
     names = begun(layout.home.parent)
     return in_words(layout, [name for name in names if Tables(Layout(layout.home.parent / name)).has(CURRENT)])
 

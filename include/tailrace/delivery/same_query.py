@@ -1,4 +1,4 @@
-"""Refuses a delivery for a query that the tables are not of: a correction may end while a rebuild runs."""
+"""Refuses a delivery for a query whose tables were rebuilt: a correction may end while a rebuild runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailrace.storage.manifest import changes
 
 
 def require_same_query(layout: Layout, query: Query) -> None:
-    """Refuse a query whose tables were rebuilt for another declaration; the caller holds the place's lock.
+    """Refuse a query whose tables were rebuilt for another declaration; the caller holds the target's lock.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""The place `kafka`: sends later versions of answers to the topic that the stream sends its answers to.
+"""The delivery target `kafka`: sends later versions of answers to the topic of the stream's answers.
 
-Corrections come with a greater `as_of`, a retraction as a tombstone; so do rows that an answer has no more, as the last
-ranks of a shorter ranking. The position is written when the brokers have everything: a delivery that was killed is
-repeated. Where the position is lost, or is of another topic or table, the newest version of each answer is sent, as a
-generation of its own: it counts though the warehouse has older versions than before, as a restored one.
+Corrections have a greater `as_of`. A retraction is a tombstone; so is a row that an answer no longer has, such as the
+last rank of a shorter ranking. The position is written when the brokers have everything, so a killed delivery is
+repeated. If the position is lost, or of another topic or table, the newest version of each answer is sent as a new
+generation. It counts even if the warehouse has older versions than before, as after a restore.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from tailrace.storage.tables import Tables
 from tailrace.tables.answers import KINDS
 from tailrace.tables.every import in_ms
 
-_VERSION = "version corrections"  # in positions
-MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
+_VERSION = "version corrections"  # the name of the table in positions
+MOST_GROUPS = 1_000  # answers in one condition on a table; if more have changed, all versions are read
 
 
 def begin_topic(layout: Layout, query: Query, kind: Kind, app: str) -> None:
     """Write the first position of a new stream's topic; call it before the first batch of a run.
 
-    A query that declares no topic forgets its position: what the stream gives now is sent by nobody, so a topic that is
-    declared later gets all answers.
+    A query without a topic forgets its position: nobody sends its present answers, so a topic that is declared later
+    gets all answers.
 
     `app` is the id of its checkpoint.
     """
@@ -68,7 +68,7 @@ def begin_topic(layout: Layout, query: Query, kind: Kind, app: str) -> None:
 
 
 def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) -> None:
-    """Send what the topic lacks of the corrections of a query (idempotent); none where it declares no topic.
+    """Send the corrections that a query's topic lacks (idempotent); none without a topic.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) ->
     Raises
     ------
     Busy
-        When another process is still at it then; when the query was rebuilt meanwhile.
+        When another process still sends after that time; when the query was rebuilt meanwhile.
     Damaged
         When a table is lost, or damaged.
     ConnectionError
@@ -129,7 +129,7 @@ class _TopicDelivery:
         files = changes.files_of("corrections")
         try:
             rows = None if files is None else self._rows(tables, files)
-        except FileNotFoundError:  # it was removed too long ago
+        except FileNotFoundError:  # the file was removed too long ago
             rows = None
         if rows is None:
             self._send_all(position)
@@ -138,11 +138,11 @@ class _TopicDelivery:
             self._advance(changes, position.generation)
 
     def _send_all(self, before: TopicPosition | None) -> None:
-        """Send the newest version of each answer, and tombstones for keys of earlier tables, as another generation.
+        """Send the newest version of each answer, and tombstones for keys of earlier tables, as a new generation.
 
-        The generation is written first: what the stream sends with the one before is in the tables that are read then.
-        The tombstones have the least `as_of`. So none of them removes an answer that the stream gives meanwhile: the
-        answers are read after that.
+        The generation is written first: answers that the stream sent with the previous one are then in the tables,
+        which are read later. The tombstones have the least `as_of`, so none removes an answer that the stream writes
+        meanwhile.
         """
         tables, topic = OpenedTables(self.layout), declared_topic(self.query)
         since = before.created if before is not None and before.topic == topic else 0
@@ -163,7 +163,7 @@ class _TopicDelivery:
         self._advance(AnswerChanges(tables, self.public, _nothing), generation)
 
     def _keys_not_answered(self, keys: pa.Table, answers: AnswerTables) -> pa.Table:
-        """Return the keys that no answer has now; all keys if their columns or types have changed."""
+        """Return the keys without an answer now; all keys if their columns or types have changed."""
         names = list(self.public.model.row_identity)
         if keys.column_names != names:
             return keys
@@ -173,7 +173,7 @@ class _TopicDelivery:
         return select(keys, matching.find(*matching.number_rows([keys, there], names)) < 0)
 
     def _send_changed(self, tables: OpenedTables, rows: pa.Table) -> None:
-        """Send the newest version of each answer for which `corrections` gained or lost one of these rows."""
+        """Send the newest version of each answer with rows that were added to `corrections` or removed from it."""
         topic, answers = self._topic(), AnswerTables(tables, self.public.model)
         column = "window_end" if self.public.horizon_is_fixed else "left_id"
         field = self.public.schema.field(column)
@@ -196,8 +196,8 @@ class _TopicDelivery:
         Parameters
         ----------
         changed : Table, optional
-            Rows added to or removed from `corrections`; records get an `as_of` no smaller than theirs. A correction
-            that was run again may give none for an answer that is right without it.
+            Rows that were added to `corrections` or removed; records get at least their `as_of`. A repeated correction
+            may have no row for an answer that is right without it.
         """
         model = self.public.model
         newest, names = model.identity.latest(versions), list(model.row_identity)
@@ -221,7 +221,7 @@ class _TopicDelivery:
 
     @cached_property
     def _columns(self) -> list[str]:
-        """The columns of the stream's answers."""
+        """The columns of streamed answers."""
         return list(OpenedTables(self.layout).schema("results").names)
 
     def _rows(self, tables: OpenedTables, files: list[Location]) -> pa.Table:
@@ -259,9 +259,9 @@ _ROW_KEYS = ("key", "left_id", "right_id", "window_start", "window_end", "rank")
 
 
 def row_keys(columns: Collection[str], structure: Mapping[str, Any]) -> list[str]:
-    """Return the columns that identify a row of answers, in the order of each kind.
+    """Return the columns that identify a row of answers, in the kind's order.
 
-    A window's end says where it starts; a session's does not.
+    A window's end determines its start; a session's does not.
 
     Parameters
     ----------
@@ -276,12 +276,12 @@ def row_keys(columns: Collection[str], structure: Mapping[str, Any]) -> list[str
 
 
 def earlier_keys(layout: Layout, since: int) -> Iterator[pa.Table]:
-    """Yield the keys of answers in the tables that rebuilds have kept aside, each once in a table; times in ms.
+    """Yield the keys of answers in tables that rebuilds have kept aside, each once per table; times in ms.
 
     Parameters
     ----------
     since : int
-        The generation of the earliest tables that are read.
+        The generation of the earliest tables to read.
     """
     for directory in tables_aside(layout):
         results = directory / "results"

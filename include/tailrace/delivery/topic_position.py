@@ -15,16 +15,17 @@ from tailrace.storage.layout import Layout
 
 @dataclass(frozen=True)
 class TopicPosition:
-    """A position.
+    """The position of a topic.
 
     Attributes
     ----------
     topic : dict
-        The topic, as it is declared.
+        The topic as declared.
     generation : int
-        Of all records that are sent: its answers count whatever the `as_of` of earlier generations.
+        The generation of all records that are sent: its answers take precedence over earlier generations with any
+        `as_of`.
     created : int
-        When the table `results` was created whose answers the topic has, in ms; 0 before the first table.
+        The time (ms) at which the table `results` of the topic's answers was created; 0 before the first table.
     tables : dict
         The ids and versions of the tables; empty while all answers are being sent.
     """
@@ -36,12 +37,12 @@ class TopicPosition:
 
     @staticmethod
     def file(layout: Layout) -> Location:
-        """Return its file. A rebuild leaves it in its place, and a backup leaves it out."""
+        """Return its file, which a rebuild keeps, and a backup leaves out."""
         return layout.home / "_answer_topic.json"
 
     @staticmethod
     def read(layout: Layout) -> TopicPosition | None:
-        """Read the position; None where it is lost or damaged, so that everything is sent."""
+        """Read the position; None if it is lost or damaged, so that everything is sent."""
         try:
             return TopicPosition(**json.loads(TopicPosition.file(layout).read_text()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -53,6 +54,6 @@ class TopicPosition:
 
 
 def declared_topic(query: Query) -> dict[str, Any]:
-    """Return what the query file says of its topic."""
+    """Return the topic's declaration in the query file."""
     declared = query.answers.kafka
     return {} if declared is None else declared.model_dump(mode="json")

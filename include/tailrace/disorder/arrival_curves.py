@@ -1,4 +1,4 @@
-"""Curves of arrival: how many of a window's tuples had arrived at each age, and the coverage that follows."""
+"""Curves of arrival: the tuples of windows that had arrived at each age, and the expected coverage."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ AGES: Ints = np.concatenate(
 """Ages of windows in ms, at which curves are stored: 0, 2, …, 20, then each 10 % longer, up to two days; shape (g,)."""
 
 UNIT = 1 << 16
-"""A tuple in the units of `ArrivalCurves.held`."""
+"""The units of `ArrivalCurves.held` in a tuple."""
 
-_COMPLETE = 0.998  # of the tuples of the older windows: a window of the age at which they held it is complete
-_LOW, _HIGH = 0.1587, 0.8413  # a standard deviation below and above the median, of a normal distribution
-_OF_MEDIAN = np.pi / 2  # the variance of a median, in variances of a mean
+_COMPLETE = 0.998  # share of tuples: older windows held it at the age at which a window counts as complete
+_LOW, _HIGH = 0.1587, 0.8413  # one standard deviation below and above the median of a normal distribution
+_OF_MEDIAN = np.pi / 2  # the variance of a median, relative to that of a mean
 
 
 @dataclass(frozen=True)
 class CoverageCurves:
-    """Expected coverage by age, as in force at each of n ticks.
+    """The expected coverage by age that is in force at each of n ticks.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CoverageCurves:
     coverage : ndarray, shape (k, g)
         The expected share of a window's tuples that have arrived, in (0, 1]; 1 until it is known.
     spread : ndarray, shape (k, g)
-        The standard deviation of that share between windows, beyond what sampling explains, and of its estimate.
+        The standard deviation of the share: between windows, beyond sampling, and of its estimate.
     """
 
     since: Ints
@@ -62,7 +62,7 @@ class CoverageCurves:
         return CoverageCurves(np.maximum(self.since - first, 0), self.coverage, self.spread)
 
     def until(self, index: int) -> CoverageCurves:
-        """Return the curves, with nothing expected to be missing from this index on: the stream is silent, or ends."""
+        """Return the curves; from this index on no tuple is expected to be missing, as the stream is silent or ends."""
         columns = (np.concatenate(parts) for parts in ((self.coverage, _WHOLE), (self.spread, 1 - _WHOLE)))
         return CoverageCurves(np.append(self.since, index), *columns)
 
@@ -75,16 +75,16 @@ NO_CURVES: CoverageCurves = CoverageCurves(np.zeros(1, np.int64), _WHOLE, 1 - _W
 
 @dataclass(frozen=True)
 class ArrivalCurves:
-    """The tuples that m windows held at the ages `AGES`, shape (m, g), by the windows' numbers, which ascend.
+    """The tuples that m windows held at the ages `AGES`, shape (m, g), with the windows' numbers, which ascend.
 
-    They are integers, in units of 1/65,536 tuple: sums are exact, whatever the order in which rows are added.
+    They are integers, in units of 1/65,536 tuple, so that sums do not depend on the order of rows.
     """
 
     number: Ints
     held: Ints
 
     def add(self, number: Ints, low: Ints, high: Ints, count: Ints) -> ArrivalCurves:
-        """Add rows of tuples to windows: each row comes in even parts between the ages `low` and `high`."""
+        """Add rows of tuples to windows; each row is spread evenly over the ages from `low` to `high`."""
         share = np.clip((AGES - low[:, None]) / (high - low)[:, None], 0.0, 1.0)
         part = np.rint(share * UNIT).astype(np.int64) * count[:, None]
         numbers = np.concatenate([self.number, number])
@@ -95,15 +95,15 @@ class ArrivalCurves:
 
     @property
     def completion_age(self) -> int:
-        """The age at which the older half of the windows held nearly all tuples that they hold by now, in ms."""
+        """The age (ms) at which the older half of the windows held nearly all of their present tuples."""
         older = self.held[: -(-len(self.held) // 2)].sum(axis=0)
         return int(AGES[np.argmax(older >= _COMPLETE * older[-1])]) if len(older) else 0
 
     def expected(self, newest: int) -> tuple[Floats, Floats]:
         """Return the median coverage of the newest windows by age, and its spread, see `CoverageCurves`.
 
-        The spread is measured between the quantiles of 16 and 84 %, so that single windows in a burst do not count.
-        The variance by sampling, c(1 − c)/n of a window of n tuples, is taken off, and the variance of the median is
+        The spread is measured between the quantiles of 16 and 84 %, so that single windows in a burst do not count. The
+        variance by sampling, c(1 − c)/n for a window of n tuples, is subtracted, and the variance of the median is
         added.
         """
         held = self.held[-newest:]

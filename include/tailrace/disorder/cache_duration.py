@@ -1,4 +1,4 @@
-"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, each of which chooses it."""
+"""Policy `cache_duration`: slack K (allowed lateness) is chosen by calibrations, and constant between them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class CacheDuration(PromiseOfAnswers):
     """Slack K is constant until the next calibration.
 
     A calibration finds from history how accurate the answers would have been after different waits, and proposes the
-    shortest wait that keeps the mean accuracy at `accuracy`. By method `two_scales` it follows directly from the newest
-    `queries` windows: of rankings from the delays of all their tuples, and from how late the winners of thousands of
-    windows came (calibration/two_scales/estimator.py), otherwise from what each late tuple cost
-    (calibration/two_scales/measured.py). By `search` and `paper` each calibration compares `durations` waits over the
-    newest `queries` windows, and is a step of a search (calibration/search.py). The proposal is these settings with
-    another `initial`, and holds once it is stamped as a fact (a configuration change with the tick from which it
-    holds). The policy itself learns nothing.
+    shortest wait that keeps the mean accuracy at `accuracy`. Method `two_scales` estimates it directly from the newest
+    `queries` windows. For rankings it uses the delays of all their tuples, and the lateness of the winners of thousands
+    of windows (calibration/two_scales/estimator.py); for other kinds, the loss by each late tuple
+    (calibration/two_scales/measured.py). With `search` and `paper` each calibration compares `durations` waits over the
+    newest `queries` windows, as one step of a search (calibration/search.py). The proposal is these settings with
+    another `initial`. It holds once it is stamped as a fact (a configuration change with the tick from which it holds).
+    The policy itself learns nothing.
 
     References
     ----------

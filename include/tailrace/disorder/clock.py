@@ -3,15 +3,17 @@
 The clock is deterministic: any process that runs it over the same tick statistics and facts computes the same F.
 
 F advances to arrival + `skew` − K at most. For t_max an event time counts only up to `skew` after the tuple's own
-arrival (a bound of its stream, 1 min unless it is set); `StreamReader` cuts what is beyond. Otherwise one record from
-the future would close all windows up to its time, and every tuple of these windows would be late until arrival has
-caught up.
+arrival (a bound of its stream, 1 min by default); `StreamReader` cuts later ones. Otherwise one record from the future
+would close all windows up to its time, and every tuple of these windows would be late until arrival has caught up.
 
-- Where events are behind their arrival, as nearly everywhere, and where clocks differ by less than `skew`, t_max is the
-  largest event time as it came.
-- Where event times are ahead by more, as of flights that leave early or of bookings, windows close by arrival: later by
-  as much, and with more of their tuples. Nothing is lost. A constant difference of clocks is a larger `skew`.
-- It is a function of the tuple alone: no tick, batch or order of reading changes it.
+- If events are behind their arrival, as nearly everywhere, or clocks differ by less than `skew`, t_max is the largest
+event
+  time.
+- If event times are ahead by more, as with bookings, or flights that leave early, windows close by arrival: later by
+the
+  same time, and with more of their tuples. Nothing is lost. For a constant difference of clocks, declare a larger
+  `skew`.
+- The cut is a function of the tuple alone: it does not depend on ticks, batches or the order of reading.
 
 The record itself counts in its own windows. They close when arrival comes within skew − K of their ends.
 """
@@ -44,14 +46,14 @@ class Frontier:
     """The table of the clock's values at n complete ticks, in order; `start` is F before the first tick.
 
     When the stream is silent or ends, one more row follows, at which F advances. It has the number of the last tick, or
-    BEFORE_ALL where no tick was completed.
+    BEFORE_ALL if no tick was completed.
 
     Attributes
     ----------
     tick, end, t_max, k_ms, after, version : ndarray, shape (n,)
         The tick's number, its end in arrival time, t_max, K and F at its end, and the version of the facts in force.
     curves : CoverageCurves
-        The coverage that windows are expected to have when they close at each tick, where answers are estimates.
+        If answers are estimates: the expected coverage of windows that close at each tick.
     """
 
     start: int
@@ -72,7 +74,7 @@ class Frontier:
         return int(self.after[-1]) if len(self) else self.start
 
     def index(self, tick: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of each given tick, all of which must be here."""
+        """Return the index of each given tick; all must exist here."""
         return np.searchsorted(self.tick, tick)
 
     def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -91,10 +93,10 @@ class StreamClock:
     Attributes
     ----------
     latest, last_end : ndarray of shape (s,), or None
-        Of each of s streams: the largest event time as far as it counts, and the end of the last tick in which it
-        brought a tuple, or of the query's first one where it brought none; ms. None before the first tick.
+        For each of s streams: the largest event time that counts, and the end of the last tick in which it brought a
+        tuple, or of the query's first tick if it brought none; ms. None before the first tick.
     furthest : int
-        The largest event time of all tuples so far, in complete ticks or not, however far ahead of its arrival.
+        The largest event time of all tuples so far, even in incomplete ticks, and even far ahead of arrival.
     t_max : int
         The query's progress in event time: the least of `latest` over the streams that are not idle.
     largest : int
@@ -104,12 +106,12 @@ class StreamClock:
     policy_state : dict
         The state of the policy in force.
     expected : ExpectedCoverage
-        The measurement of the expected coverage; empty where no answers are estimates.
+        The measurement of the expected coverage; empty if no answers are estimates.
     facts : tuple of Fact
         The settings in force at the next tick, and later ones. They come with each batch and are not part of the state.
     idle_ms : int
-        How much arrival time may pass without a tuple until a stream is idle. It comes with each batch and is not part
-        of the state.
+        The arrival time without a tuple after which a stream is idle. It comes with each batch and is not part of the
+        state.
     """
 
     t_max: int = BEFORE_ALL
@@ -134,7 +136,7 @@ class StreamClock:
 
     @property
     def coverage_threshold(self) -> float | None:
-        """λ_thr, the coverage that the policy in force aims for; None where it uses none, or before the first tick."""
+        """λ_thr, the coverage that the policy in force aims for; None if it uses none, or before the first tick."""
         return None if self.in_force is None else policy_of(self.in_force.value).coverage_threshold(self.policy_state)
 
     def advance(self, ticks: Ticks, contents: TickContents | None = None) -> Frontier:
@@ -165,7 +167,7 @@ class StreamClock:
         return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version, curves)
 
     def close(self, frontier: Frontier, until: int) -> Frontier:
-        """Append a row with F raised to `until` and all else of the last row; `frontier` is from `advance`."""
+        """Append a copy of the last row with F raised to `until`; `frontier` is from `advance`."""
         self.frontier = max(self.frontier, until)
         last = frontier.tick[-1] if len(frontier) else BEFORE_ALL
         row = {"tick": last, "end": self.end, "t_max": self.t_max, "k_ms": self.k_ms, "after": self.frontier}
@@ -176,8 +178,8 @@ class StreamClock:
     def last_closing(self, passed_ms: int) -> int:
         """Return the event time up to which answers close once all that arrived before `passed_ms` is complete.
 
-        It is the largest event time so far. While that lies beyond `passed_ms`, it is the largest event time as far as
-        it counts for t_max, and answers beyond stay open.
+        It is the largest event time so far. If that is beyond `passed_ms`, it is the largest event time that counts for
+        t_max, and later answers stay open.
         """
         assert self.latest is not None
         newest = int(self.latest.max())
@@ -188,7 +190,7 @@ class StreamClock:
 
         A stream is idle at a tick that ends more than `idle_ms` after the last one in which it brought a tuple. At
         least one stream is not idle, since the tick has tuples. Before every stream has brought one, there is no t_max.
-        The journal's record of an idle stream only lets ticks complete without it; it does not change t_max.
+        The journal's record that a stream is idle only lets ticks complete without it; t_max does not change.
         """
         if not len(ticks):
             return np.zeros(0, np.int64)

@@ -19,9 +19,9 @@ from tailrace.windows.windows import Windows
 SHARE = "share"
 """The name of the latest λ_thr in the state."""
 
-_MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
-_MIN_VALUES = 1_000  # fewer describe a skewed population too badly
-_MEASURE_EVERY = 16  # windows: λ_thr moves slowly, and measuring it takes up to 10 ms
+_MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest values count
+_MIN_VALUES = 1_000  # fewer values do not describe a skewed population
+_MEASURE_EVERY = 16  # windows between measurements: λ_thr moves slowly, and a measurement takes up to 10 ms
 
 
 def thresholds(
@@ -122,9 +122,9 @@ class _RecentWindows:
 
 
 def _relative(value: Floats, group: Ints) -> Floats:
-    """Divide each value by the mean magnitude of its key's values: errors are relative, and keys may differ in scale.
+    """Divide each value by the mean magnitude of its key's values, as errors are relative, and keys differ in scale.
 
-    Return nothing where there are too few values.
+    Return nothing if there are too few values.
     """
     if len(value) < _MIN_VALUES:
         return np.zeros(0)
@@ -136,7 +136,7 @@ def _relative(value: Floats, group: Ints) -> Floats:
 def _newest(rows: TickRows, name: str, wanted: NDArray[np.bool_]) -> Ints:
     """Return the indices of the newest wanted rows, at most `_MAX_VALUES`, by tick, then group, then value.
 
-    This order makes the choice independent of how the log is cut into batches.
+    This order makes the choice independent of the cuts into batches.
     """
     index = np.flatnonzero(wanted)
     if len(index) > _MAX_VALUES:

@@ -20,11 +20,11 @@ SAMPLE = pa.schema([(name, pa.int64()) for name in ("tick", "group", "pane", "tu
 
 
 Promises = Sequence[tuple[str, ...] | None]
-"""The columns of answers that each of some policies promises; None: all numeric ones."""
+"""For each of some policies, the columns of answers that it promises; None for all numeric ones."""
 
 
 class PromisedAnswers(Protocol):
-    """The columns of a kind's answers that a promise covers, a of them. Each keeps the promise by itself."""
+    """The a columns of a kind's answers that a promise covers. Each must keep the promise by itself."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,19 +42,19 @@ class PromisedAnswers(Protocol):
     def values(self) -> Mapping[str, str]:
         """The columns of single values in the sample, some of which `threshold` needs.
 
-        Each is mapped to the column that is 1 where a row has a value, else 0.
+        Each is mapped to the column that is 1 if a row has a value, else 0.
         """
 
     def required_slack(self, error: float, window: Ints, need: Ints, columns: Arrays) -> Ints:
         """Return the slack K that each answer of m windows needs to keep the promise.
 
-        It is the least K from which on the window's answer is off by less than `error`.
+        It is the least K from which the window's answer is off by less than `error`.
 
         Parameters
         ----------
         window, need : ndarray, shape (n,), n ≥ 1
-            Of partials: the window's number in [0, m), each of which occurs; the least K (ms) with which the window
-            would have held the partial.
+            For each partial: the window's number in [0, m), each of which occurs; and the least K (ms) with which the
+            window would have held the partial.
         columns : dict of ndarray, shape (n,)
             The partials' `columns`.
 
@@ -66,14 +66,14 @@ class PromisedAnswers(Protocol):
 
     @property
     def is_estimated(self) -> bool:
-        """Whether a promised answer depends on an estimate: its error does not always fall with K."""
+        """Whether a promised answer is an estimate, so that its error does not always fall with K."""
 
     def off(
         self, error: float, window: Ints, need: Ints, columns: Arrays, age: Ints, expected: tuple[Floats, Floats]
     ) -> NDArray[np.bool_]:
         """Test which answers of m windows are off by `error` or more when the windows close at given ages.
 
-        The first parameters are those of `required_slack`.
+        The first parameters are as in `required_slack`.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class PromisedAnswers(Protocol):
         sums : dict of ndarray, shape (m,), m ≥ 1
             The `sums` of some windows of single keys, in doubles.
         values : dict of ndarray, shape (v,)
-            Some of the `values`; the number differs from column to column, and may be 0.
+            Some of the `values`; their number differs by column, and may be 0.
         """
 
 
@@ -107,7 +107,7 @@ class ErrorModel(Protocol):
         """Schema of the kind's sample: `SAMPLE`, and the columns that its answers need."""
 
     def promised(self, of: tuple[str, ...] | None) -> PromisedAnswers:
-        """Return the answers that a promise names; None: all numeric ones."""
+        """Return the answers that a promise names; None means all numeric ones."""
 
     def type_problems(self, of: tuple[str, ...] | None) -> list[Problem]:
         """Return the problems of a promise that follow from the answers' types, such as a non-numeric answer."""

@@ -1,10 +1,10 @@
-"""Expected coverage of a window when it closes: the share of its tuples that had arrived by then, in earlier windows.
+"""Expected coverage of a window when it closes: the share of tuples that had arrived by that age in earlier windows.
 
-The *age* of a window is how far t_max is beyond its end. Of reference windows, which do not overlap, it is stored how
-many tuples each held at every age. Coverage at an age is the median over the newest windows that are complete: a burst
-in less than half of them, or a tuple that is days late, does not move it.
+The *age* of a window is the distance of t_max beyond its end. For reference windows, which do not overlap, the number
+of tuples at every age is stored. Coverage at an age is the median over the newest complete windows: a burst in less
+than half of them, or a tuple that is days late, does not move it.
 
-It follows from complete ticks alone, up to the tick at which a window closes: neither batches nor restarts change it.
+It follows from complete ticks, up to the tick at which a window closes: neither batches nor restarts change it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tailrace.windows.windows import Windows
 
 _PREFIX = "expected."
 _MAX_WINDOWS = 96  # reference windows that are stored
-_NEWEST = 64  # complete windows that count, at most
-_FEWEST = 8  # complete windows, before which nothing is expected
-_MEASURE_EVERY = 4  # reference windows
+_NEWEST = 64  # the most complete windows that count
+_FEWEST = 8  # complete windows from which on coverage is expected
+_MEASURE_EVERY = 4  # reference windows between measurements
 _ROWS_AT_ONCE = 4_096
 
 
@@ -39,14 +39,14 @@ class ExpectedCoverage:
     number : ndarray, shape (m,)
         The numbers of the reference windows, ascending.
     held : ndarray, shape (m, g)
-        The tuples that each held at the ages `AGES`, see `ArrivalCurves`; those that come still later are in none.
+        The tuples that each held at the ages `AGES`, see `ArrivalCurves`; tuples that come later count in none.
     coverage, spread : ndarray, shape (g,)
         The latest measurement, see `CoverageCurves`.
     stride : int
-        Only every so many-th of adjoining windows is a reference window. It is doubled while too few of the stored
-        windows are complete, as where delays are far longer than a window.
+        One of this number of adjoining windows is a reference window. It is doubled while too few of the stored windows
+        are complete, as with delays that are far longer than a window.
     since : int
-        Windows that start before this time began before the first tick, and do not count.
+        Windows that start earlier began before the first tick, and do not count.
     measured : int
         The number of reference windows that had ended at the latest measurement.
     """
@@ -66,11 +66,11 @@ class ExpectedCoverage:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no tick was observed so far, as where a query estimates nothing."""
+        """Whether no tick was observed so far, such as in a query that estimates nothing."""
         return self.since == BEFORE_ALL
 
     def pack(self) -> tuple[Batches, dict[str, int] | None]:
-        """Serialize the state as record batches and JSON values; nothing where no tick was observed."""
+        """Serialize the state as record batches and JSON values; nothing if no tick was observed."""
         if self.is_empty:
             return {}, None
         arrays = {"number": self.number, "held": self.held.ravel(), "coverage": self.coverage, "spread": self.spread}
@@ -79,7 +79,7 @@ class ExpectedCoverage:
 
     @staticmethod
     def unpack(batches: Batches, values: dict[str, int] | None) -> tuple[ExpectedCoverage, Batches]:
-        """Restore the state from the output of `pack`; return it, and the batches that are not its own."""
+        """Restore the state from the output of `pack`; return it, and the other batches."""
         arrays = {name: np.asarray(batch.column("value")) for name, batch in wire.under(_PREFIX, batches).items()}
         if values is None:
             return ExpectedCoverage.empty(), batches
@@ -115,8 +115,8 @@ class ExpectedCoverage:
     def _add(self, windows: Windows, before: Ints, after: Ints, rows: TickRows) -> None:
         """Add rows, given t_max before and after the tick of each.
 
-        A window that closes between the two ages of a tick would have held the tick's tuples, or not. In between they
-        count in part, so that coverage does not jump where ticks lie differently to windows.
+        A window that closes between the two ages of a tick may or may not have held the tick's tuples. Between these
+        ages they count in part, so that coverage does not jump when ticks are not aligned with windows.
         """
         every = self._every(windows)
         number = windows.number(windows.last_end(rows["pane"])) // every * every

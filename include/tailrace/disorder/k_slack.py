@@ -15,7 +15,7 @@ from tailrace.ground.duration import Duration, ms
 
 
 class KSlack(SlackPolicy):
-    """Slack K is a constant.
+    """Slack K is constant.
 
     References
     ----------

@@ -21,8 +21,8 @@ from tailrace.windows.windows import Windows
 class PDPolicy(PromisingPolicy):
     """Policy K = αk, where a PD controller sets α from err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
-    λ_thr is the largest coverage threshold of the promised answers, measured on recent windows. Here F (the frontier,
-    the watermark) is moved by ticks alone: K is not to blame for the tuples that windows closed by silence miss.
+    λ_thr is the largest coverage threshold of the promised answers, measured on recent windows. Here only ticks move F
+    (the frontier, the watermark): K is not responsible for tuples that windows closed by silence miss.
     """
 
     needs_threshold: ClassVar[bool] = True
@@ -62,8 +62,8 @@ class PDPolicy(PromisingPolicy):
 class PDController:
     """PD controller of α from the error err(i) of each window in turn: Δα = Kp · err(i) + Kd · (err(i) − err(i−1)).
 
-    The paper leaves open the initial α, its bounds, and err(0). Here α starts at 1, with which K is the whole k, and
-    stays in [0, 1]; err(0) = 0.
+    The paper leaves open the initial α, its bounds, and err(0). Here α starts at 1 (K = k), and stays in [0, 1]; err(0)
+    = 0.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ _NAMES = ("ends", "received", "late")
 class WindowCoverage:
     """Counts of the tuples that arrived for each window before it closed, and after.
 
-    The paper counts as late what arrives within "a period" after the closing, and leaves the period open. Here it lasts
-    until the frontier F (the watermark) is a window's size beyond the window's end: by then the paper, too, has dropped
-    the window's tuples (section 1.3).
+    In the paper, tuples count as late if they arrive within "a period" after the closing, which it leaves open. Here
+    the period lasts until the frontier F (the watermark) is a window's size beyond the window's end: by then the paper,
+    too, has dropped the window's tuples (section 1.3).
 
     Attributes
     ----------

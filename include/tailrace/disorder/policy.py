@@ -13,24 +13,24 @@ from pydantic import BaseModel, ConfigDict
 from tailrace.disorder.tick_statistics import TickStatistics
 
 PolicyState = dict[str, Any]
-"""State of a policy between calls: JSON values, and arrays of shape (m,), of int64, float64, texts or bytes."""
+"""State of a policy between calls: JSON values, and arrays of shape (m,) with int64, float64, texts or bytes."""
 
 
 class SlackPolicy(BaseModel):
     """Base class of slack policies, which are both their settings and the computation of K.
 
-    A policy is deterministic: it sees only complete ticks, in order, and each tick once. So K is a function of the
-    tuples and of nothing else.
+    A policy is deterministic: it sees only complete ticks, in order, and each tick once. So K only depends on the
+    tuples.
     """
 
-    # As in `ground.fields.Section`: a query's validator holds its policy's, and no other is built.
+    # as in `ground.fields.Section`: a query's validator contains its policy's, so no other is built
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     policy: str
 
     @property
     def declared_k(self) -> timedelta:
-        """The slack K that the declaration names, at least to begin with; 0 where the policy finds it."""
+        """The declared slack K, perhaps only the initial one; 0 if the policy finds it."""
         return timedelta(0)
 
     def coverage_threshold(self, state: PolicyState) -> float | None:
@@ -44,7 +44,7 @@ class SlackPolicy(BaseModel):
         Parameters
         ----------
         stats : TickStatistics
-            n complete ticks in order, n ≥ 1. How the stream is cut into calls does not matter.
+            n complete ticks in order, n ≥ 1. The result does not depend on the cuts of the stream into calls.
         state : dict
             The state that the previous call returned under the same settings; empty at the first call.
 

@@ -11,7 +11,7 @@ from tailrace.ground.fields import field_error
 
 
 class PromiseOfAnswers(SlackPolicy):
-    """Base class of policies with a promise, which each promised column of the answers keeps by itself."""
+    """Base class of policies with a promise, which each promised column of answers must keep by itself."""
 
     of: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
         default=None,

@@ -21,10 +21,10 @@ COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
 
 @dataclass(frozen=True)
 class TickContents:
-    """Contents of ticks, in any order, and the windows that they belong to.
+    """Contents of ticks, in any order, and the windows to which they belong.
 
-    `counts` is of schema `COUNTS`, `sample` of the error model's, or of `SAMPLE` where there is no error model.
-    `estimates`: whether early answers are scaled, for which the expected coverage is measured.
+    `counts` has the schema `COUNTS`; `sample` the error model's schema, or `SAMPLE` without an error model. `estimates`
+    says whether early answers are scaled, so that the expected coverage is measured.
     """
 
     windows: Windows
@@ -74,8 +74,8 @@ class TickStatistics:
     counts : TickRows
         `pane` (ms), `count`: tuples of all keys.
     sample : TickRows
-        `group`, `pane` (ms), `tuples`, and the kind's own columns (`ErrorModel.sample`): partials of some keys, where
-        the policy asks for them.
+        `group`, `pane` (ms), `tuples`, and the kind's own columns (`ErrorModel.sample`): partials of some keys, if the
+        policy needs them.
     curves : CoverageCurves
         The expected coverage by which early answers are scaled at each tick.
     """

@@ -18,19 +18,18 @@ SCHEMA = pa.schema([(name, pa.int64()) for name in ("tick", "end", "count", "min
 
 @dataclass(frozen=True)
 class Ticks:
-    """Statistics of n ticks in order, over the whole query and not a single task; of one stream, or of s streams.
+    """Statistics of n ticks in order, over all tasks of a query; for one stream, or for s streams.
 
     Attributes
     ----------
     tick : ndarray, shape (n,)
         Strictly increasing numbers; ticks without tuples do not exist.
     end : ndarray, shape (n,)
-        The point of arrival time, in ms, before which all tuples of the tick (and of those before it) arrived.
+        The arrival time (ms) before which all tuples of this tick, and of earlier ones, arrived.
     count, min_event : ndarray, shape (n,)
         The number of tuples, and their smallest event time in ms.
     max_event : ndarray, shape (s, n)
-        The largest event time of each stream in ms, as far as it counts for t_max; `BEFORE_ALL` where it brought no
-        tuple.
+        The largest event time of each stream that counts for t_max, in ms; `BEFORE_ALL` if it brought no tuple.
     """
 
     tick: NDArray[np.int64]
@@ -108,7 +107,7 @@ def summarise(
 ) -> Ticks:
     """Compute the statistics of a segment's ticks; `tick` must not decrease.
 
-    `counted_ms` has the event times as far as they count for t_max; by default all of `event_ms`.
+    `counted_ms` has the event times that count for t_max; by default all of `event_ms`.
     """
     if not len(tick):
         return Ticks.none()

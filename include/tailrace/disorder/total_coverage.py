@@ -25,7 +25,7 @@ class TotalCoverage:
     Attributes
     ----------
     received, missed : int
-        Tuples of closed windows that arrived before the closing, and after it; a tuple counts once for each window.
+        Tuples of closed windows that arrived before the closing, and after it; a tuple counts in each of its windows.
     ends, counts : ndarray, shape (n,)
         The ends of the open windows, and the tuples that each has received so far.
     """
@@ -57,7 +57,7 @@ class TotalCoverage:
 
     @property
     def share(self) -> float | None:
-        """λ over all closed windows, in [0, 1]; None before the first."""
+        """λ over all closed windows, in [0, 1]; None before the first one."""
         return self.received / (self.received + self.missed) if self.received + self.missed else None
 
     def to_json(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The applications of a query's driver on a cluster platform: where they may run, and how they are ended.
 
 The file `_stream/cluster.json` of a query's home holds the platform's address, the query's tag there, and the home. It
-is written before the first submission, and kept: after a crash, and before any other start, a fence asks that platform.
-A copy of a warehouse has the original's file, but does not end the original's applications.
+is written before the first submission, and kept: before each later start, a fence asks that platform. A copy of a
+warehouse has the original's file, but does not end the original's applications.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def platform_file(home: Path) -> Path:
 
 
 def tag_of(home: Path) -> str:
-    """Return the tag of a home's applications, drawn at random at first, since two warehouses may share a platform.
+    """Return the tag of a home's applications. At first it is drawn at random, as two warehouses may share a platform.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def write_platform(home: Path, platform: ClusterPlatform) -> None:
 
 
 def platform_of(home: Location) -> ClusterPlatform | None:
-    """Return the platform where a home's driver may run, with its tag; None where it never ran on one.
+    """Return the platform where a home's driver may run, with its tag; None if it never ran on one.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def end_applications(
     Parameters
     ----------
     echo : callable
-        Called with a line for each new state of the applications waited for.
+        Called with a line for each new state of the awaited applications.
     wait_s : float, optional
         The most seconds to wait; by default until the platform answers and no application lives.
 
@@ -123,9 +123,9 @@ def _until(deadline_s: float | None) -> Iterator[int]:
 
 
 def _described(home: Path) -> Mapping[str, Any] | None:
-    """Read a home's platform file; None where there is none, or it is a copy of another home's."""
+    """Read a home's platform file; None if there is none, or it is a copy from another home."""
     file = platform_file(home)
-    if not os.path.exists(file):  # returns False without an error where access is denied
+    if not os.path.exists(file):  # if access is denied, returns False without an error
         return None
     try:
         described = json.loads(file.read_text())

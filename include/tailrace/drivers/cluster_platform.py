@@ -1,4 +1,4 @@
-"""Interface to a platform that runs drivers on machines of its own, in Spark's deploy mode `cluster`."""
+"""Interface to a platform that runs drivers on its own machines, in Spark's deploy mode `cluster`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Application:
-    """A submitted driver, as reported by its platform. On a machine that the platform has lost, it may still run.
+    """A submitted driver, as reported by its platform. It may still run on a machine that the platform has lost.
 
     Attributes
     ----------
     id : str
-        The platform's name of it.
+        Its id on the platform.
     start : str
         Token of the start of the driver that submitted it.
     over : bool
         Whether it has ended.
     exit_code : int or None
-        Exit code of its Python process, 0 for success; None while it runs, or where the platform knows none.
+        Exit code of its Python process, 0 for success; None while it runs, or if the platform does not know it.
     detail : str
         The platform's description of it, for people.
     blocks : bool
@@ -39,7 +39,7 @@ class ClusterPlatform(Protocol):
     """The applications of one query's driver on a platform. A failed call may still take effect."""
 
     def applications(self) -> list[Application]:
-        """Return every application of the query that the platform knows, also of earlier starts."""
+        """Return every application of the query that the platform knows, including earlier starts."""
 
     def end(self, application: Application) -> None:
         """Request the end of an application, whatever its state (idempotent), without waiting for it."""

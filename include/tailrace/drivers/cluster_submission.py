@@ -1,11 +1,11 @@
-"""The driver's program on its host in deploy mode `cluster`: it submits the driver to a platform, and lives as long.
+"""The driver's program on its host in deploy mode `cluster`: submits the driver to a platform, and waits for its end.
 
     python -m tailrace.drivers.cluster_submission --home WAREHOUSE/QUERY --app spark_apps/stream.py -- spark-submit …
 
-It copies the app and the package into the warehouse, from where the command reads them, so that the driver always runs
-this host's version. The host treats it as the driver: its exit code is the driver's if the platform reports it, else 0
-or 1, and a signal ends the driver (130). It runs under the launcher, which first ends the applications of all earlier
-starts. An earlier submission that reaches the platform later is ended here.
+It copies the app and the package into the warehouse, where the command reads them, so that the driver always runs this
+host's version. The host treats this program as the driver: its exit code is the driver's if the platform reports it,
+else 0 or 1, and a signal ends the driver (130). The launcher first ends the applications of all earlier starts; this
+program ends an earlier submission that reaches the platform later.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Watch:
     start : str
         Token of this start of the driver.
     wait : callable
-        Waits a number of seconds; returns whether the driver is to be ended at once.
+        Waits a number of seconds; returns True if the driver must end at once.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Watch:
         self._told = ""
 
     def run(self, submit: Callable[[], int]) -> int:
-        """Submit the driver once the platform answers; return its exit code when it has ended or is to be ended.
+        """Submit the driver once the platform answers; return its exit code when it has ended or must end.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Watch:
         return INTERRUPTED
 
     def _answer(self) -> list[Application] | None:
-        """Return the query's applications, once the platform answers, and end other starts' ones; None at a stop."""
+        """Return the query's applications once the platform answers, and end those of other starts; None at a stop."""
         failures = 0
         while True:
             try:
@@ -147,7 +147,7 @@ class Watch:
 
 
 def _submit(command: Sequence[str], stopped: threading.Event) -> int:
-    """Run spark-submit to its end, and return its exit code; kill it if the driver is to be ended meanwhile."""
+    """Run spark-submit to its end, and return its exit code; kill it if the driver must end meanwhile."""
     try:
         process = subprocess.Popen(command)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Interface to the host of driver processes, implemented on supervisord; with a platform it hosts their submissions."""
+"""Interface to the host of driver processes; with a cluster platform, the host runs their submissions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Driver:
     detail : str
         The host's description of it, for people.
     started_ms, stopped_ms : int or None
-        Wall-clock times, in whole seconds, at which its newest process started, and at which one ended last; None where
-        none has since it was deployed, or its host was started.
+        Wall-clock times, in whole seconds, of the last start and the last end of a process of the driver; None if there
+        was none since its deployment, or since the start of its host.
     """
 
     name: str
@@ -55,7 +55,7 @@ class DriverHost(Protocol):
     """Deploys drivers, one per program name, and keeps them alive; `homes.program_of` gives the name."""
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create the driver (idempotent). A living one is unchanged, even if two callers deploy at once."""
+        """Get or create the driver (idempotent). A living driver is left alone, even if two callers deploy at once."""
         ...
 
     def inspect(self, name: str) -> Driver:
@@ -90,4 +90,4 @@ class DriverHost(Protocol):
 
 
 class DriverHostDown(ConnectionError):
-    """Raised when a driver host does not answer, or wrongly; the message has its address, not its password."""
+    """Raised when a driver host gives no valid answer; the message has its address, not its password."""

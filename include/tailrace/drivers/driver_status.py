@@ -19,7 +19,7 @@ class DriverStatus:
     driver : Driver
         The host's view of it.
     reported : Status or None
-        Its own last report, also after its end; None where no driver ever ran.
+        Its last own report, also after its end; None if no driver ever ran.
     now_ms : int
         Wall-clock time of this observation, in epoch milliseconds.
     """
@@ -30,7 +30,7 @@ class DriverStatus:
 
     @property
     def silent_ms(self) -> int | None:
-        """Milliseconds since the driver's last report; None where there is none."""
+        """Milliseconds since the driver's last report; None without one."""
         return None if self.reported is None else max(self.now_ms - self.reported.at_ms, 0)
 
     @property
@@ -41,7 +41,7 @@ class DriverStatus:
 
     @property
     def lag_rows(self) -> int | None:
-        """Number of known rows in the source that are not read yet; None where no driver knows it."""
+        """Number of known rows in the source that are not read yet; None if no driver knows it."""
         return None if self.reported is None else self.reported.unread_rows(self.now_ms)
 
     @property
@@ -64,7 +64,7 @@ class DriverStatus:
 
     @property
     def _outcome(self) -> str:
-        """The consequence of a problem for its driver, as a further line; empty where the driver is over."""
+        """The consequence of a problem for the driver, as a further line; empty after the driver's end."""
         if self.reported is None or not self.driver.alive:
             return ""
         if self.reported.gives_up_ms is not None:
@@ -75,7 +75,7 @@ class DriverStatus:
 
     @property
     def _is_of_earlier(self) -> bool:
-        """Whether a driver lives, and the last report is the last one of a driver before it."""
+        """Whether a driver lives, but the last report is from a driver before it."""
         if self.reported is None or self.reported.state not in OVER or not self.driver.alive:
             return False
         return self.driver.started_ms is not None and self.reported.at_ms < self.driver.started_ms
@@ -96,7 +96,7 @@ class DriverStatus:
         Parameters
         ----------
         with_ages : bool
-            Whether lines contain ages, which are needed where no time is shown beside them.
+            Whether lines contain ages, which are needed if no time is shown beside them.
         """
         status = self.reported
         if status is None:

@@ -29,16 +29,16 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
-UMASK = 0o077  # of everything embedded: its files belong to this user alone
-AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # in the environment of all processes of an embedded Airflow; holds its directory
+UMASK = 0o077  # the umask of everything embedded: files are for this user alone
+AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # variable of all processes of an embedded Airflow, with its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
-_PORT_ATTEMPTS = 5  # another process may take a free port before supervisord does
+_PORT_ATTEMPTS = 5  # tries, as another process may take a free port before supervisord
 _PORT_IN_USE = "already listening"  # supervisord's message when its port is taken
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file, for use as the opener of `open`; only this user can read and write a file that it creates."""
+    """Open a file (as the opener of `open`); a new file is only for this user."""
     return os.open(path, flags, 0o600)
 
 
@@ -121,8 +121,8 @@ class EmbeddedHost(EmbeddedProcesses):
         if set(str(self.directory)) & set("%[]*?\n"):
             raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
         self._file = self.directory / "supervisord.conf"
-        self._wanted = self.directory / ".wanted"  # from a start until a stop; holds the directory
-        self._suspended = self.directory / ".suspended"  # in its place after a stop that keeps programs
+        self._wanted = self.directory / ".wanted"  # exists from a start until a stop; contains the directory
+        self._suspended = self.directory / ".suspended"  # replaces it after a stop that keeps programs
         self._output = self.directory / "supervisord.out"
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -163,7 +163,7 @@ class EmbeddedHost(EmbeddedProcesses):
             return self._start(wait_s)
 
     def keep(self, wait_s: float = 120.0) -> bool:
-        """Restart supervisord if it was killed; return whether it was. A stopped or living one is left alone.
+        """Restart supervisord if it was killed, and return whether it was; leave a stopped or living one alone.
 
         As its configuration still has its programs, it restarts its drivers.
         """
@@ -184,8 +184,8 @@ class EmbeddedHost(EmbeddedProcesses):
 
     def _start(self, wait_s: float) -> SupervisorHost:
         """Start supervisord; the caller holds the lock."""
-        fence.kill(self.processes, wait_s)  # leftovers of a killed one, which can't be adopted
-        if is_copy := self._is_copy():  # its drivers would end the original's, and its address is the original's
+        fence.kill(self.processes, wait_s)  # leftovers of a killed supervisord, which can't be adopted
+        if is_copy := self._is_copy():  # drivers of a copy would end the original's, and it has the original's address
             self._remove_programs()
         write_atomically(self._wanted, str(self.directory), 0o600)
         self._suspended.unlink(missing_ok=True)
@@ -208,7 +208,7 @@ class EmbeddedHost(EmbeddedProcesses):
             program.unlink()
 
     def stop(self, wait_s: float = 10.0, keeps_programs: bool = False) -> None:
-        """Stop supervisord and all its programs: TERM, KILL after wait_s seconds; nothing is left or restarted.
+        """Stop supervisord and all its programs: TERM, and KILL after wait_s seconds; nothing is left or restarted.
 
         With `keeps_programs` they stay in its configuration, and its next start starts them again.
 
@@ -234,14 +234,14 @@ class EmbeddedHost(EmbeddedProcesses):
             self._child.wait()
 
     def _run(self, wait_s: float) -> bool:
-        """Start supervisord and wait until it answers; return False where its port was taken."""
-        # With such a mark, a fence, or the end of the Airflow that starts it, would kill it.
+        """Start supervisord, and wait until it answers; return False if its port was taken."""
+        # With these marks, a fence, or the end of the Airflow that starts it, would kill it.
         environment = {key: value for key, value in os.environ.items() if key not in (fence.MARK, AIRFLOW_MARK)}
         arguments = ["-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
         self._child = self.launch(arguments, environment, self._output, "wb")
         try:
             return self._await(self._child, wait_s)
-        except BaseException:  # Ctrl-C too: nobody else would end it
+        except BaseException:  # also at Ctrl-C, as nobody else would end it
             fence.kill(self.processes, wait_s)
             raise
 
@@ -262,7 +262,7 @@ class EmbeddedHost(EmbeddedProcesses):
         with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # an unresponsive one is killed afterwards
             call = self.host.rpc.call
             server = psutil.Process(call("getPID"))
-            call("stopAllProcesses", False)  # all at once: a shutdown stops them one by one
+            call("stopAllProcesses", False)  # all at once, as a shutdown stops them one by one
             call("shutdown")  # so that none is restarted
             server.wait(wait_s)
 

@@ -17,7 +17,7 @@ from tailrace.spark.cluster_master import SECRET
 
 _HOST = "127.0.0.1"
 _START_S, _LOOK_AGAIN_S, _DEATH_S = 180.0, 0.3, 30.0
-_OFFER = ("--cores", "16", "--memory", "16g")  # of a worker; Spark only counts: many small drivers share a laptop
+_OFFER = ("--cores", "16", "--memory", "16g")  # Spark only counts them: many small drivers share a laptop
 
 
 class EmbeddedCluster(EmbeddedProcesses):
@@ -59,7 +59,7 @@ class EmbeddedCluster(EmbeddedProcesses):
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as on_failure:
-            on_failure.callback(self.stop)  # also after Ctrl-C: nobody else would end it
+            on_failure.callback(self.stop)  # also at Ctrl-C, as nobody else would end it
             self._await("master", self.start_master(), workers=0)
             workers = [self.start_worker(f"worker-{number}") for number in range(self.workers)]
             for number, worker in enumerate(workers):
@@ -76,7 +76,7 @@ class EmbeddedCluster(EmbeddedProcesses):
         return self._start(name, "worker", free_port(), free_port(), *options, **variables)
 
     def stop(self) -> None:
-        """Kill all its processes, including executors; drivers that use it must have ended before."""
+        """Kill all its processes, including executors; its drivers must have ended before."""
         fence.kill(self.processes, _DEATH_S)
 
     def _start(

@@ -1,8 +1,8 @@
 """Finds and kills every process of an earlier start of a driver, and waits until they are dead.
 
-PySpark's daemon creates its own process group, and a killed driver can leave its JVM behind. So a process is identified
-not by its group but by a mark in its environment, which every child inherits. On a driver host, after a driver's end,
-this command kills its processes, and then ends its applications on a cluster platform, if there are any:
+PySpark's daemon creates its own process group, and a killed driver can leave its JVM behind. So processes are
+identified by a mark in the environment, which every child inherits, and not by their group. On a driver host, after a
+driver's end, this command kills its processes, and then ends its applications on a cluster platform, if there are any:
 
     python -m tailrace.drivers.fence WAREHOUSE/QUERY
 """
@@ -34,7 +34,7 @@ def mark(home: Location, token: str) -> str:
 
 
 def marked(home: Location) -> list[psutil.Process]:
-    """Return this user's living processes of any start of a home's driver, however its path is written."""
+    """Return this user's living processes of any start of a home's driver; the path may be written in any way."""
     return _processes_of(home, but=None)
 
 
@@ -44,7 +44,7 @@ def fence(home: Location, token: str | None, wait_s: float = 30.0) -> list[int]:
     Parameters
     ----------
     token : str or None
-        The start that may live, or None.
+        The start that may go on; None for none.
     wait_s : float
         How many seconds the processes may take to die.
 
@@ -78,14 +78,14 @@ def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:
         with suppress(psutil.Error):  # it has exited, or belongs to another user
             process = psutil.Process(pid)
             if process.uids().real == os.getuid():
-                value = process.environ().get(name)  # a zombie has none
+                value = process.environ().get(name)  # a zombie has no environment
                 if value is not None and fits(value):
                     processes.append(process)
     return processes
 
 
 def of_session(leader: int, directory: Path) -> list[psutil.Process]:
-    """Return the living processes of a leader's session that work in a directory, also after the leader's own end."""
+    """Return the living processes of a leader's session that work in a directory, even after the leader's end."""
     processes = []
     for pid in psutil.pids():
         with suppress(psutil.Error, OSError):  # it has exited, or belongs to another user
@@ -125,13 +125,13 @@ def kill(find: Callable[[], list[psutil.Process]], wait_s: float) -> list[int]:
 
 
 def dead(process: psutil.Process) -> bool:
-    """Test whether nothing of the process runs any more.
+    """Test whether a process is dead, with all its threads.
 
-    A zombie is dead unless other threads have outlived its first.
+    A zombie is dead unless other threads have outlived the first one.
     """
     try:
         return not process.is_running() or (
-            process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1  # its threads may hold a last write
+            process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1  # its threads may still write
         )
     except psutil.NoSuchProcess:
         return True

@@ -1,4 +1,4 @@
-"""The program of a driver host that runs the driver of a home, the directory WAREHOUSE/QUERY: its name, its owner.
+"""Names the program on a driver host for each home (the directory WAREHOUSE/QUERY), and finds the home of a program.
 
 A host may serve several warehouses with queries of the same name, and a copy of a warehouse is another warehouse. So a
 program is identified by the home in its command. Its name consists of the query and a hash of the home's path.
@@ -24,7 +24,7 @@ def resolved(home: Location | str) -> str:
 
 
 def deployed_program(host: DriverHost, home: Location) -> str | None:
-    """Return the name of the program whose command has this home, however it is written; None without one."""
+    """Return the name of the program with this home in its command, however written; None without one."""
     wanted = resolved(home)
     return next((name for name, text in host.homes(home.name).items() if resolved(text) == wanted), None)
 
@@ -34,7 +34,7 @@ def program_of(host: DriverHost, home: Location) -> str:
     deployed = deployed_program(host, home)
     if deployed is not None:
         return deployed
-    taken = host.homes(home.name)  # by a warehouse that was at this path before, through a link
+    taken = host.homes(home.name)  # deployed by another warehouse, which was at this path before, through a link
     return next(name for number in count() if (name := _name(home, number)) not in taken)
 
 

@@ -1,7 +1,7 @@
 """Kubernetes as a cluster platform: driver pods with one label, through the API server.
 
 All driver pods of a query have the same name, so that the API server never creates a second one while one exists. A pod
-is never removed by force: a lost node's pod stays until the node is back or a person removes it.
+is never removed by force: the pod of a lost node stays until the node is back, or somebody removes it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Kubernetes:
     sender: Send | None = field(default=None, compare=False)
 
     def applications(self) -> list[Application]:
-        """Return the pods with the label. A finished pod also blocks the next start, as it has the name."""
+        """Return the pods with the label. A finished pod blocks the next start, too, as it has the name."""
         value = self._ask("GET", "", {"labelSelector": f"{_QUERY}={self.tag}"})
         if value is None or not isinstance(value.get("items"), list):
             raise PlatformDown(f"{self.api} gives no list of pods of the namespace {self.namespace}")
         return [_application(pod) for pod in value["items"]]
 
     def end(self, application: Application) -> None:
-        """Request the deletion of this pod, but not of a later one of its name."""
+        """Request the deletion of this pod; a later pod of the same name is left alone."""
         name, _, uid = application.id.partition("/")
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": _GRACE_S}
         self._ask("DELETE", f"/{quote(name)}", {}, {**body, "preconditions": {"uid": uid}})

@@ -2,8 +2,9 @@
 
     python -m tailrace.drivers.launch --home WAREHOUSE/QUERY --restarts 5 --within 600 -- spark-submit …
 
-Its own exit codes: 0 drained, and not deployed since; 1 an earlier start survives; 2 the command can't be run, or a
-cluster platform denies access; 3 a crash loop; 130 interrupted. Otherwise it becomes the command, under the same pid.
+Its own exit codes are: 0 for drained, and not deployed since; 1 for an earlier start that survives; 2 for a command
+that can't be run, or a cluster platform that denies access; 3 for a crash loop; 130 for interrupted. Otherwise it
+becomes the command, with the same pid.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from tailrace.storage.deployment import DEPLOYMENT, await_deployment, deployment
 from tailrace.storage.warehouses import location_of
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
-HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which passes on its whole environment
+HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # variables of supervisord, which passes on its whole environment
 
 KEPT_S = 86_400.0
-"""How long a restart stays on record: the pages show a day of them, whatever counts for a crash loop."""
+"""How long a restart stays on record; pages show a day, even if fewer count for a crash loop."""
 
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replace this process by the command, or print the reason why not and return the exit code."""
+    """Replace this process by the command; if that is not possible, print the reason and return the exit code."""
     parser = argparse.ArgumentParser("python -m tailrace.drivers.launch", description="Start a driver, guarded.")
     parser.add_argument("--home", type=location_of, required=True, help="WAREHOUSE/QUERY of the driver")
     parser.add_argument("--restarts", type=int, default=5, help="how many restarts are no crash loop yet …")
@@ -79,10 +80,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fence(home: Location, token: str) -> int | None:
-    """End all earlier starts: processes first, as these might submit another application.
+    """End all earlier starts; processes first, as they might submit another application.
 
-    Return None when nothing is left of them, else an exit code. Applications on a cluster platform are waited for
-    without a limit: while the platform is unavailable, a restart would only use up the budget.
+    Return None if nothing is left of them, else an exit code. The wait for applications on a cluster platform has no
+    limit: while the platform is unavailable, a restart would only use up the budget.
     """
     try:
         victims = fence.fence(home, token)
@@ -114,20 +115,20 @@ def starts_file(home: Location) -> Location:
 
 
 def earlier_restarts_file(home: Location) -> Location:
-    """Return the file with the restarts before the count began: pages show them, and no crash loop counts them."""
+    """Return the file with the restarts before the count began; pages show them, but no crash loop counts them."""
     return home / "_stream" / "earlier_restarts.json"
 
 
 def forget_restarts(home: Location) -> None:
-    """Let the count of restarts begin at 0, after a stop that was no crash; a launcher that has given up stays down."""
+    """Reset the count of restarts after a stop that was no crash; a launcher that has given up stays down."""
     file = starts_file(home)
-    with suppress(OSError):  # a warehouse that is away: what is counted stays counted
+    with suppress(OSError):  # the warehouse is away, so the count stays
         if _exists(file) and not _read(file)[1]:
             reset_restarts(home, time.time())
 
 
 def reset_restarts(home: Location, now_s: float) -> None:
-    """Let the count of restarts begin at 0; restarts of the last day stay on record as earlier ones (idempotent)."""
+    """Reset the count of restarts (idempotent); those of the last day stay on record as earlier ones."""
     file, earlier = starts_file(home), earlier_restarts_file(home)
     restarts = {at for each in (file, earlier) if _exists(each) for at in _read(each)[0]}
     kept_restarts = sorted(at for at in restarts if now_s - KEPT_S < at <= now_s)
@@ -165,7 +166,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, json.dumps({"restarts": kept_restarts, "given_up": given_up}))
-    except OSError as error:  # such as on a full disk: restarts that are not counted must not be fast
+    except OSError as error:  # such as on a full disk; restarts that are not counted must not be fast
         _say(f"can't count this start: {error}")
         return None if given_up else LONGEST_S
     if given_up:
@@ -174,7 +175,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
 
 
 def _exists(file: Location) -> bool:
-    """Return whether a file exists; False, without an error, where access is denied or fails."""
+    """Return whether a file exists; False, without an error, if access is denied or fails."""
     with suppress(OSError):
         return file.exists()
     return False
@@ -194,7 +195,7 @@ def _become(command: list[str], mark: str) -> int:
     """Replace this process by the command, with signal handling as in a new process."""
     python_directory = os.path.dirname(sys.executable)  # spark-submit is in the same directory as its Python
     path = os.pathsep.join([python_directory, os.environ.get("PATH", os.defpath)])
-    signal.pthread_sigmask(signal.SIG_BLOCK, _END_SIGNALS)  # a signal that comes now waits, and meets the default below
+    signal.pthread_sigmask(signal.SIG_BLOCK, _END_SIGNALS)  # a signal now waits for the default handler below
     for number in (*_END_SIGNALS, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END_SIGNALS)

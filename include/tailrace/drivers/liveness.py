@@ -9,10 +9,10 @@ from tailrace.drivers.driver_host import Driver
 from tailrace.ground.words import counted
 from tailrace.storage.status import OVER, Status
 
-START_S = 300.0  # for a driver without a report yet: Spark may have to fetch its jars first
-GONE_S = 15.0  # for a missing driver: it may be between two deployments
-SLOWER = 5.0  # times the longest of the newest batches: the machine may have become busy since
-ROWS_A_SECOND = 20_000.0  # for a large batch after small ones: no working machine reads fewer (a quiet one reads 2 M/s)
+START_S = 300.0  # for a driver without a report yet, as Spark may have to fetch jars first
+GONE_S = 15.0  # for a missing driver, which may be between two deployments
+SLOWER = 5.0  # multiple of the longest of the newest batches, as the machine may have become busy since
+ROWS_A_SECOND = 20_000.0  # for a large batch after small ones: any working machine reads more (a quiet one reads 2 M/s)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class LivenessVerdict:
 class LivenessJudge:
     """Judges from successive observations whether one driver lives, hangs, is over, or unreachable.
 
-    A driver hangs when it has not reported for `hang_after_s`, or when the current batch has run for that time and for
-    much longer than batches usually take: readers may hang while the driver still reports. Both are measured by the
-    caller's steady clock, so neither different clocks of machines nor a suspended machine make a driver look hung.
+    A driver hangs when it has not reported for `hang_after_s`. It also hangs when the current batch has run for that
+    time, and for much longer than batches usually take: readers may hang while the driver still reports. Both are
+    measured by the caller's steady clock, so neither different clocks of machines nor a suspended machine make a driver
+    look hung.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""HTTP requests to a platform's API, with the standard library alone so that the launcher starts fast."""
+"""HTTP requests to a platform's API, with only the standard library, so that the launcher starts fast."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
     def json(self) -> dict[str, Any] | None:
-        """Return the body as a JSON object; None where it is not one."""
+        """Return the body as a JSON object; None if it is not one."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -79,7 +79,7 @@ class _NoRedirect(HTTPRedirectHandler):
 def ask(
     send: Send, method: str, url: str, parameters: Mapping[str, str], body: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """Send a request with a JSON body, and return the answer; of error statuses only 404 and 409 are returned.
+    """Send a request with a JSON body, and return the answer; error statuses except 404 and 409 are raised.
 
     Raises
     ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 LOOPBACK = "127.0.0.1"
-_FIRST, _TRIED = 8080, 100  # the ports at which people look for a server of theirs
+_FIRST, _TRIED = 8080, 100  # ports at which people look for their servers
 
 
 def free_port() -> int:
@@ -16,7 +16,7 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """True where nobody listens on a port of loopback; connections that have just ended do not count."""
+    """Test whether nobody listens on a port of loopback; connections that have just ended do not count."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -27,5 +27,5 @@ def is_free(port: int) -> bool:
 
 
 def lasting_port() -> int:
-    """Return a free port to be used for a long time: from 8080 on, below those that the system gives to clients."""
+    """Return a free port for long use: from 8080 on, below the ports that the system gives to clients."""
     return next((port for port in range(_FIRST, _FIRST + _TRIED) if is_free(port)), None) or free_port()

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from tailrace.ground.errors import refuse
 
-FINAL = (0, 2, 3, 126, 127, 130)  # no restart would help: done, refused, crash loop, can't be run, interrupted
+FINAL = (0, 2, 3, 126, 127, 130)  # no restart helps: done, refused, crash loop, can't be run, interrupted
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[0-9a-f]{12})?")  # a query's name, and the hash from homes.py
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"'": "'\"'\"'", "%": "%%''", ";": "'';", "#": "''#"}  # '' parts %% from (here)s, ; and # from a blank
@@ -48,7 +48,7 @@ stderr_logfile=NONE
 
 
 def checked(name: str) -> str:
-    """Return the name if a driver can have it, since it becomes the name of a file and a program; else refuse it."""
+    """Return the name, or refuse it: it becomes the name of a file and of a program."""
     if not _NAME.fullmatch(name):
         raise refuse(f"driver {name!r}", "it can't be called so", f"a name like {_NAME.pattern}")
     return name
@@ -72,7 +72,7 @@ def driver(name: str, command: Sequence[str], environment: Mapping[str, str]) ->
             raise refuse(f"driver {name}: variable {variable!r}", "a shell can't set it", "letters, digits and _")
         _require_line(f"driver {name}: variable {variable}", value)
     octal_variables = [variable for variable, value in environment.items() if _UNQUOTABLE.search(value)]
-    if octal_variables:  # they go as octal escapes, which a shell decodes; so no secret is seen in a command
+    if octal_variables:  # octal escapes, which a shell decodes, so that no secret is seen in a command
         script = "".join(f'{variable}=$(printf %b "${variable}"); ' for variable in octal_variables)
         command = ["/bin/sh", "-c", f'{script}exec "$@"', name, *command]
     pairs = [
@@ -95,7 +95,7 @@ def once(name: str, command: Sequence[str]) -> str:
 
 
 def home_of(text: str) -> str | None:
-    """Return the home in the command of a configuration made by `driver`; None where it has none."""
+    """Return the home in the command of a configuration made by `driver`; None without one."""
     parser = RawConfigParser(strict=False)
     try:
         parser.read_string(text)
@@ -106,7 +106,7 @@ def home_of(text: str) -> str | None:
 
 
 def _require_line(where: str, text: str) -> None:
-    """Refuse a text that does not fit on one line of UTF-8; it may be a secret, so it is not shown."""
+    """Refuse a text that is not one line of UTF-8; it may be a secret, so it is not shown."""
     if re.search(r"[\n\r\0]", text) or re.search("[\ud800-\udfff]", text):
         raise refuse(where, "it holds a line's end, a NUL or no UTF-8", "a single line of text")
 

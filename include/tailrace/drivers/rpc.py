@@ -15,7 +15,7 @@ from tailrace.ground.errors import refuse
 
 SHUTDOWN_STATE, BAD_NAME, ALREADY_ADDED, STILL_RUNNING, CANT_REREAD = 6, 10, 90, 91, 92  # fault codes of supervisord
 _INTERNAL_ERROR = 500
-_NOT_XML = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and what is no XML
+_NOT_XML = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and no XML
 
 
 class TransientFault(DriverHostDown):

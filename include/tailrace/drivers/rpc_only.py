@@ -1,8 +1,8 @@
-"""A part of supervisord's configuration that removes its web pages, and keeps its XML-RPC interface.
+"""An extension of supervisord that removes its web pages, and keeps its XML-RPC interface.
 
-supervisord's pages start and stop programs on a GET, so any page on the web could use a browser that knows the
-password; and they show drivers' logs. Without them, no browser is asked for the password, and requests from forms of
-other pages are not answered, as they can't have XML's content type.
+supervisord's pages start and stop programs on a GET, so any web page could misuse a browser that knows the password;
+they also show drivers' logs. Without the pages, no browser is asked for the password. Requests from forms of other
+pages are not answered, as they can't have XML's content type.
 
 To use it, add a section to supervisord's configuration:
 

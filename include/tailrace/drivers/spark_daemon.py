@@ -1,12 +1,12 @@
-"""Starts the master or a worker of a standalone Spark cluster from the installed PySpark, by becoming that process.
+"""Becomes the master or a worker of a standalone Spark cluster, from the installed PySpark.
 
     python -m tailrace.drivers.spark_daemon master --host HOST
     python -m tailrace.drivers.spark_daemon worker --host HOST --master spark://HOST:7077 --cores 2 --memory 4g
     python -m tailrace.drivers.spark_daemon check --ui-port 8080
 
 Connections need the cluster's secret, from `TAILRACE_SPARK_SECRET`, and are encrypted. The web pages, which have no
-password, are served on loopback. A master records its workers and applications in a directory, where a restarted master
-finds them; otherwise their executors would be killed, and their drivers would hang. `check` requests a daemon's page:
+password, are served on loopback. A master records its workers and applications in a directory, so that a restarted
+master finds them; otherwise executors would be killed, and drivers would hang. `check` requests a daemon's page:
 exit code 0 if it answers and, for a master, has a worker.
 """
 
@@ -35,7 +35,7 @@ _WORKER = {"spark.worker.cleanup.enabled": "true"}  # removes the directories of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replace this process by the daemon, or print the reason why not and return the exit code."""
+    """Replace this process by the daemon; if that is not possible, print the reason and return the exit code."""
     options = _parser().parse_args(arguments)
     if options.role == "check":
         return 0 if is_up(page(options.ui_port)) else 1
@@ -93,7 +93,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
         "_SPARK_AUTH_SECRET": cluster_master.secret(),
         "SPARK_HOME": local_master.spark_home(),
         "SPARK_CONF_DIR": ClassArchive().conf_directory(with_archive=False),
-        "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; everything else uses --host
+        "SPARK_LOCAL_IP": _LOOPBACK,  # address of the web page; everything else uses --host
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
         "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),
         "SPARK_NO_DAEMONIZE": "1",

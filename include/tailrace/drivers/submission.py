@@ -1,4 +1,4 @@
-"""A spark-submit command in deploy mode `cluster`: the platform that it names, and the settings that are added."""
+"""Completes a spark-submit command in deploy mode `cluster`: finds its platform, and adds settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
 from tailrace.spark.package_archive import NAME, package_archive
 
-_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # of a driver host that is itself a pod
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # if the driver host is itself a pod
 _SUBMISSION = "spark.kubernetes.authenticate.submission."
 _FILES = {
     "ca_file": f"{_SUBMISSION}caCertFile",
@@ -58,7 +58,7 @@ def submitted_files(home: Path) -> Path:
 
 
 def bring(home: Path, app: Path) -> None:
-    """Copy the app and this host's package into the warehouse, which the driver's machine shares."""
+    """Copy the app and this host's package into the warehouse, which the driver's machine can read."""
     directory = submitted_files(home)
     directory.mkdir(parents=True, exist_ok=True)
     write_atomically(directory / app.name, app.read_bytes())

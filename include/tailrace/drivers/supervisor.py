@@ -1,4 +1,4 @@
-"""The driver host on supervisord, local or remote, with one program for each warehouse and query."""
+"""A driver host on supervisord, local or remote, with one program for each warehouse and query."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class SupervisorHost:
         return f"SupervisorHost({self.rpc.url!r}, {str(self.programs)!r})"
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create the driver (idempotent): a living one is left alone, any other one is started again.
+        """Get or create the driver (idempotent): a living driver is left alone, any other is started again.
 
-        A living driver is left alone even if the command differs. If a caller dies on the way, the next call continues
-        from its state.
+        A living driver is left alone even if the command differs. If a caller dies in between, the next call continues
+        from there.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class SupervisorHost:
             return self.inspect(name)
 
     def inspect(self, name: str) -> Driver:
-        """Return the driver's current state; ``absent`` where supervisord does not know it."""
+        """Return the driver's current state; ``absent`` if supervisord does not know it."""
         info = self.rpc.ask("getProcessInfo", checked(name))
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
 
@@ -96,7 +96,7 @@ class SupervisorHost:
         return sorted(name for name in names if "-" not in name and self._file(name).exists())
 
     def homes(self, query: str) -> dict[str, str]:
-        """Return the homes of a query's drivers, by the names of their programs; other programs have none."""
+        """Return the homes of a query's drivers, by the names of their programs."""
         homes = {}
         for file in self.programs.glob(f"{query}.*"):
             if file.suffix == ".conf" and file.stem.partition(".")[0] == query and "-" not in file.name:
@@ -118,7 +118,7 @@ class SupervisorHost:
         """
         with self._lock():
             self._request_stop(name)
-            self._file(name).unlink(missing_ok=True)  # otherwise supervisord's next start would bring it back
+            self._file(name).unlink(missing_ok=True)  # otherwise supervisord's next start would start it again
         driver = self._wait(name, wait_s, lambda driver: driver.state == "stopping")
         if driver.state == "stopping" and driver.pid is not None:
             self._kill(name, driver.pid)
@@ -154,7 +154,7 @@ class SupervisorHost:
         checked(name)
         size = max(lines * 300, 1 << 14)
         while size > 1 and lines > 0:
-            for cut in range(4):  # supervisord fails if a cut splits a character, and on invalid UTF-8
+            for cut in range(4):  # supervisord fails if a cut splits a character, or at invalid UTF-8
                 with suppress(TransientFault):
                     tail = self.rpc.ask("tailProcessStdoutLog", name, 0, size - cut)
                     return tail[0].splitlines()[-lines:] if tail else []
@@ -163,7 +163,7 @@ class SupervisorHost:
 
     def _add(self, name: str, text: str, known: bool) -> None:
         """Write a program's configuration and add the program to supervisord; the caller holds the lock."""
-        write_atomically(self._file(name), text, 0o600)  # it may contain secrets
+        write_atomically(self._file(name), text, 0o600)  # the configuration may contain secrets
         try:
             self.rpc.call("reloadConfig")
             if known:  # a group keeps the configuration with which it was added
@@ -176,7 +176,7 @@ class SupervisorHost:
                 reason = f"it does not read {self.programs}/*.conf"
                 remedy = "a section [include] with these files in its configuration, readable for its user"
             elif fault.faultCode == CANT_REREAD:
-                section = re.search(r"in section .*\Z", fault.faultString)  # what precedes may quote an environment
+                section = re.search(r"in section .*\Z", fault.faultString)  # earlier text may quote an environment
                 reason = f"it can't read its configuration {section[0] if section else ''}".rstrip()
                 remedy = "what `supervisorctl reread` asks for on its machine"
             else:
@@ -196,7 +196,7 @@ class SupervisorHost:
         raise TimeoutError(f"{name} can't be stopped: {fault_text}")
 
     def _kill(self, name: str, group: int) -> None:
-        """Send KILL to a process group by a temporary program, as supervisord's own signals reach only its leader."""
+        """Send KILL to a process group by a temporary program, as supervisord's own signals only reach its leader."""
         with suppress(Refused):  # some configuration is broken; the leader can still be killed
             self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], self._soon_s)
         self._wait(name, self._soon_s, lambda driver: driver.state == "stopping")

@@ -1,7 +1,7 @@
 """YARN as a cluster platform, by its ResourceManager's REST API, with an application tag for each query.
 
-Requests are made as the submitting user: reading applications needs no right, ending them needs their owner's. An API
-that requires Kerberos refuses us, as SPNEGO is not supported.
+Requests are made as the submitting user: reading applications needs no right, but only their owner may end them. An API
+that requires Kerberos refuses the requests, as SPNEGO is not supported.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Yarn:
 
     def end(self, application: Application) -> None:
         """Request that an application be killed; YARN answers before it is dead."""
-        members = ("state", "RemoteException")  # the latter with 404, where it has forgotten the application
+        members = ("state", "RemoteException")  # 404 if it has forgotten the application
         self._ask("PUT", f"{_APPS}/{application.id}/state", {}, members, {"state": "KILLED"})
 
     def last_lines(self, application: Application) -> str:
-        """Return nothing: the lines are on the node, and YARN's own knowledge is in the application's detail."""
+        """Return nothing: the lines are on the node, and YARN's message is in the application's detail."""
         return ""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """Return the tags, and that YARN must not restart a driver itself, as the launcher counts the restarts."""
+        """Return the tags, and one attempt: YARN must not restart a driver itself, as the launcher counts restarts."""
         return {
             "spark.yarn.tags": f"{self.tag},{_START}{start}",
             "spark.yarn.maxAppAttempts": "1",
@@ -73,7 +73,7 @@ class Yarn:
         members: tuple[str, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask each ResourceManager until an answer has one of these members, which a standby's answer lacks."""
+        """Ask each ResourceManager until one is active: only its answer has one of these members."""
         failures = []
         for address in self.addresses:
             try:

@@ -25,8 +25,9 @@ from tailrace.ground.written_files import FILES
 from tailrace.kind.protocol import Enrichment
 
 FIRST_BLOCK, MOST_TUPLES, MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
-"""The tuples whose answers are held at once, at first and at most. If a tuple has many answers, fewer tuples are held:
-their answers reach the last number.
+"""How many tuples' answers are in memory at once: at first, and at most; and the number of answers that they may have,
+so
+that fewer tuples are taken if each has many.
 """
 
 GROWTH = 8

@@ -36,10 +36,10 @@ NO_HISTORIES: Mapping[str, Location] = {}
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """A declared query with the columns of its sources, and what follows from their types once these are known.
+    """A declared query with the columns of its sources; and its kind, readers and pipeline once the types are known.
 
-    What follows is built once, when it is first used. It raises `Unfit` where an expression, or the key of a lookup,
-    does not fit the types.
+    Kind, readers and types of tuples are built once, when they are first used. That raises `Unfit` if an expression, or
+    the key of a lookup, does not fit the types.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class CompiledQuery:
         return CompiledQuery(query, _sources(query))
 
     def bind(self, types: Mapping[str, Types]) -> CompiledQuery:
-        """Return the query with the types of its sources; itself, with all that was built, where it has them."""
+        """Return the query with the types of its sources; the same object if it already has these types."""
         return self if types == self.types else replace(self, types=types)
 
     @cached_property
@@ -71,7 +71,7 @@ class CompiledQuery:
 
     @cached_property
     def _with_lookups(self) -> dict[str, SourceMapping]:
-        """The columns of each source, whose lookups have the types of their tables."""
+        """The columns of each source; their lookups have the types of their tables."""
         tables = {subject: table_types(self.types[subject]) for subject in self.query.tables if subject in self.types}
         return {name: with_lookup_types(each, self._seen[name], tables) for name, each in self.sources.items()}
 
@@ -84,12 +84,12 @@ class CompiledQuery:
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind by the types of all tuples and of the dimension table."""
+        """The kind for the types of all tuples and of the dimension table."""
         table = [table_types(self.types[TABLE])] if self.query.table else []
         return build(self.query, [*self.tuples.values(), *table])
 
     def pipeline(self, histories: Mapping[str, Location] = NO_HISTORIES, chunks: Location | None = None) -> Pipeline:
-        """Build the pipeline; see `readers` for `histories`, and `Pipeline` for `chunks`."""
+        """Build the pipeline; `histories` is as in `readers`, `chunks` as in `Pipeline`."""
         readers, query = self.readers(histories), self.query
         return Pipeline(self.kind, readers, query.tasks, query.disorder.deduplicate, chunks)
 
@@ -154,6 +154,6 @@ def column_types_of(columns: SourceMapping, types: Types) -> ColumnTypes:
 
 
 def _zones(columns: SourceMapping, types: Types) -> dict[str, bool]:
-    """Return whether the texts of each time column state their zone, as far as the first record has shown it."""
+    """Return for each time column whether its texts state their zone, as far as the first record has shown it."""
     names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
     return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}

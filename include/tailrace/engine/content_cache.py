@@ -21,7 +21,7 @@ class _Directory:
 
 @dataclass
 class ContentCache:
-    """Contents by directory and name. A batch reads all contents that its task's state names, from one directory.
+    """Contents by directory and name. A batch reads all contents named by its task's state, from one directory.
 
     It evicts contents that the newest state does not name, and directories that were not read during the last eight
     reads per directory: their tasks run elsewhere. When it is full, new contents are not cached. Evicting the least
@@ -38,7 +38,7 @@ class ContentCache:
     most_bytes: int
     size: int = 0
     _reads: int = 0
-    _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # the last one read at the end
+    _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # in the order of reading
     _lock: RLock = field(default_factory=RLock)  # the tasks of one process run in threads
 
     def read(self, directory: str, names: Collection[str]) -> dict[str, pa.Buffer]:

@@ -38,7 +38,7 @@ def with_derived(stream: str, columns: SourceMapping, types: Types) -> Types:
 
 
 def _require_fit(stream: str, columns: SourceMapping, added: Mapping[str, pa.DataType]) -> None:
-    """Refuse a column, naming its field, whose type its part of a tuple can't have."""
+    """Refuse a column whose type its part of a tuple can't have; the refusal names its field."""
     giving = {name: f"lookup.{lookup.name}.columns.{name}" for lookup in columns.lookups for name in lookup.columns}
     giving |= {name: f"columns.{name}" for name in columns.derived}
     for part, name in columns.parts().items():

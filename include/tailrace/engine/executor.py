@@ -1,4 +1,4 @@
-"""Executors, which run the pipeline, the clock and the tasks of one batch, and return its rows by table."""
+"""Protocol of executors: they run the pipeline, the clock and the tasks of a batch, and return its rows by table."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Feedback:
         rows = list(metrics)
         if new := [_load(row) for row in rows if row["loads"]]:
             self._loads = _summed([self._loads, *new])
-        now_ms = rows[0]["committed"]  # equal in all tasks
+        now_ms = rows[0]["committed"]  # all tasks have the same value
         if self._began_ms is None or now_ms is None:
             self._began_ms = now_ms
         elif now_ms - self._began_ms >= self.kind.feedback_ms:
@@ -71,7 +71,7 @@ class Feedback:
             self._loads, self._began_ms = {}, now_ms
 
     def take(self, facts: Facts) -> Mapping[str, Any] | None:
-        """Return the next plan and forget it; None where there is none for the number of tasks by these facts."""
+        """Return the next plan, and forget it; None if there is none for the number of tasks in these facts."""
         plan, self.plan = self.plan, None
         return plan if change_after(facts, *self._of_checkpoint).since == self._change.since else None
 

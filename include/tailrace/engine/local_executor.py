@@ -44,7 +44,7 @@ class LocalExecutor:
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, see `Executor.run`."""
         change = self.pipeline.tasks_in(header)
-        if change.moves:  # the states of tasks that end are not held for ever
+        if change.moves:  # drops the states of tasks that have ended
             self.held = {owner: held for owner, held in self.held.items() if owner == CLOCK}
         with ThreadPoolExecutor(self.threads, "batch") as pool:
             prepared = list(pool.map(lambda segment: self.pipeline.prepare(segment, header), segments))

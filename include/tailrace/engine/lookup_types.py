@@ -1,4 +1,4 @@
-"""The types of tables' columns, also as lookups add them to a stream, and the refusal of keys that can't match."""
+"""The types of tables' columns, and of lookups, which add them to a stream; refuses keys that can't match."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ DECLARED = "declared"
 def next_facts(
     facts: Facts, policy: SlackPolicy, evidence: str, progress: Progress | None, kind: Kind, batch: int
 ) -> Facts:
-    """Return the facts of the next batch: the facts of the last one that may still be needed, and a new policy.
+    """Return the facts of the next batch: the last batch's facts that may still be needed, and a new policy.
 
     A new policy holds from the tick after the newest begun tick, so no processed tick changes.
 

@@ -1,6 +1,6 @@
-"""Finds the repeats of ids: those with the content of the first tuple, and those with another one.
+"""Finds tuples that repeat an id, with the same content as the first tuple of the id, or with other content.
 
-Only the first counts, so what the others hold appears in no corrected answer.
+Only the first counts, so the content of the others appears in no corrected answer.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Content = Literal["equal", "other"]
 EQUAL: Content = "equal"
 OTHER: Content = "other"
 NOT_CONTENT = frozenset({"id", "tick", "end", "arrival_time", ARRIVAL_US, "position", "row"})
-"""The columns of tuples that say when and where they came, and the id."""
+"""The columns with a tuple's time, place in the log, and id, which are not its content."""
 
 
 def find_repeats(tuples: pa.RecordBatch) -> dict[Content, Ints]:
-    """Return the rows of the repeats, by whether their content is the one of the first to arrive with their id.
+    """Return the rows of the repeats, separately for equal and for other content than the first arrival of the id.
 
     Parameters
     ----------
     tuples : RecordBatch
-        With `id`, and `tick`, `arrival_time`, `ARRIVAL_US` and `position`, by which arrival is ordered, and the columns
-        of the content.
+        With `id`; with `tick`, `arrival_time`, `ARRIVAL_US` and `position`, which order the arrivals; and with the
+        columns of the content.
 
     Returns
     -------
@@ -64,7 +64,7 @@ class RepeatedIds:
     place: str
 
     def words(self, once: str = "") -> str:
-        """Return them in words; `once` adds from when on the first alone counts."""
+        """Return a sentence about them; `once` adds from when on only the first counts."""
         repeat = f"{counted(self.number, 'record')} {'repeats' if self.number == 1 else 'repeat'}"
         example = f"it is {self.place}" if self.number == 1 else f"the first of them is {self.place}"
         return f"{repeat} an id with {self.content} content: the first counts{once}; {example}"

@@ -17,7 +17,7 @@ from tailrace.ground.words import counted
 
 DAY_MS = 86_400_000
 LEAST_MS = 30 * DAY_MS
-"""No event time is implausible that lies nearer to the middle ones."""
+"""An event time nearer than this to the middle 90 % is never implausible."""
 
 _LEAST_TUPLES, _TAIL, _SPANS = 8, 20, 10
 
@@ -31,7 +31,7 @@ class OutlyingTimes:
     low, high : int
         The ends of the middle 90 % of the event times, in ms.
     old, new : int
-        The number of times that lie implausibly far before these, and after them.
+        The number of times that lie implausibly far before the middle 90 %, and after it.
     oldest, newest : (int, str)
         The oldest and the newest event time, in ms, each with the place of its record.
     """
@@ -45,7 +45,7 @@ class OutlyingTimes:
     newest: tuple[int, str]
 
     def lines(self) -> Iterator[str]:
-        """Yield what is implausible, and what keeps it out."""
+        """Yield a line for the old and one for the new times, each with the setting that keeps them out."""
         middle = f"90% of them lie between {format_time(self.low)} and {format_time(self.high)}"
         if self.old:
             earliest = format_time(self.low - max(self.high - self.low, DAY_MS))[:10]
@@ -76,7 +76,7 @@ def find_outlying(stream: str, tuples: pa.RecordBatch, place: Callable[[int], st
 
 
 def _plausible(event: Ints) -> tuple[int, int, int] | None:
-    """Return the ends of the middle 90 % and how far from them a time is plausible; None where all times are."""
+    """Return the ends of the middle 90 %, and the greatest plausible distance from them; None if all are plausible."""
     n = len(event)
     if n < _LEAST_TUPLES or event.max() - event.min() <= LEAST_MS:
         return None

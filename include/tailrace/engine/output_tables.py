@@ -26,7 +26,7 @@ from tailrace.tables.stream import CLASSES, FACTS, METRICS, SEGMENTS
 from tailrace.windows.windows import Windows
 
 _ANSWERED_AT = "answered at"
-"""A column beside the answers' columns, whose names never contain a space."""
+"""An extra column of answers; its name has a space, which no column of an answer has."""
 
 WITHHELD = "withheld"
 """The name, among the counts of `metrics`, of the number of windows whose answers do not meet the query's `having`."""
@@ -93,7 +93,7 @@ def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def task_counts(
     model: AnswerModel, partials: Sequence[pa.RecordBatch], accepted: int, step: Step, frontier: Frontier
 ) -> dict[str, Any]:
-    """Return the counts of a task that got these partials in a batch of `accepted` accepted tuples.
+    """Return the counts of a task, given its partials and the number of `accepted` tuples in the batch.
 
     `latency_ms` is the mean stream time from the horizon of an answer (a window's end, a pair's later time) to the
     answer. `load` is the task's work if its kind measures it, otherwise its share of the batch's tuples.
@@ -113,7 +113,7 @@ def task_counts(
 
 
 def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the counts of a batch whose segments, with these records, were answered while they were read."""
+    """Return the counts of a batch of an enrichment, which answers segments while it reads them."""
     rows, answers, waited_ms = (
         sum(record.get(name, 0) for record in records) for name in ("accepted", "answers", "waited_ms")
     )
@@ -145,9 +145,9 @@ def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> d
 
 def clock_columns(clock: StreamClock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
     """Return the progress of the query, computed by the clock; `pending` are the tuples of incomplete ticks."""
-    frontier = max(clock.frontier, EARLIEST_MS)  # F = t_max − K may lie before the calendar's beginning, windows do not
+    frontier = max(clock.frontier, EARLIEST_MS)  # F = t_max − K may lie before any window
     times = {
-        "t_max": clock.t_max if clock.t_max > BEFORE_ALL else None,  # None: no tick was complete, or not of each stream
+        "t_max": clock.t_max if clock.t_max > BEFORE_ALL else None,  # no tick was complete, or a stream had none
         "frontier": frontier if clock.frontier > BEFORE_ALL else None,
     }
     progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
@@ -163,7 +163,7 @@ def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.Record
 
 
 def with_imbalance(metrics: pa.Table) -> pa.Table:
-    """Set the column `imbalance` of the rows of one batch, one a task: how far the greatest load exceeds the mean."""
+    """Set the column `imbalance` in a batch's rows, one a task: the excess of the greatest load over the mean."""
     loads = metrics.column("load").drop_null().to_numpy()
     imbalance = load_imbalance(loads) if len(loads) else None
     column = pa.array([imbalance] * metrics.num_rows, pa.float64())

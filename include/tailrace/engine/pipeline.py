@@ -1,4 +1,4 @@
-"""The stateless pipeline: it reads a segment of the log, and prepares it for the clock, the tasks and the tables."""
+"""The stateless pipeline, which reads a segment of the log, and prepares it for the clock, the tasks and the tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PreparedSegment:
     Attributes
     ----------
     record : dict
-        Its row of the table `segments`, and the counts of answers that it already has.
+        Its row of the table `segments`, and the counts of its answers if it is answered already.
     side : int
         The side of its stream.
     statistics : Batches

@@ -66,7 +66,7 @@ class ClockBatch(NamedTuple):
     repeats : tuple of ndarray, or None
         The positions of each stream's repeats among the tuples of complete ticks; None where repeats are not dropped.
     accepted, filtered : int
-        The numbers of tuples in the batch's segments, and of records that `where` leaves out.
+        The numbers of tuples in the batch's segments, and of records that `where` left out.
     columns : dict
         The values in `metrics` that describe the whole query, and so are equal in all rows of a batch.
     output : Batches

@@ -1,8 +1,8 @@
-"""Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are stored.
+"""Finds repeats in the stream (`deduplicate: true`): tuples whose id came before, as far back as tuples are stored.
 
 The query's clock gets the ids of all tuples, and finds the repeats once for all tasks. It remembers an id until the
-frontier (the watermark) has passed all answers in which a tuple with this id, the first one or a repeat, can count. Of
-sessions it knows no keys: there it takes the answer of each such tuple alone, and an open session may last longer.
+frontier (the watermark) has passed all answers in which a tuple with this id, the first one or a repeat, can count. It
+knows no keys of sessions: it takes the session of such a tuple alone, though an open session may last longer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
 
-_IDS_PER_TUPLE = 4  # the most integers for each tuple that are counted one by one
+_IDS_PER_TUPLE = 4  # ids are counted in an array of at most so many integers for each tuple
 
 ID_COLUMNS = ("id", "tick", "arrival_time", ARRIVAL_US, "position", "event_time")
 """Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position.
@@ -32,7 +32,7 @@ Versions of answers also have `retracted`.
 
 
 def are_distinct(ids: pa.Array) -> bool:
-    """Test whether all ids are distinct, by means that cost a few nanoseconds an id; False where that is not known.
+    """Test cheaply (in a few nanoseconds an id) whether all ids are distinct; False if that is not known.
 
     It is known for ascending ids, and for integers within a small range. Comparing all ids would take up to a quarter
     of a batch's time.
@@ -46,7 +46,7 @@ def are_distinct(ids: pa.Array) -> bool:
                 return find(len(ids), low, values.astype(np.int64, copy=False), is_there) < 0
             is_there[values - low] = 1
             return int(np.count_nonzero(is_there)) == len(ids)
-    return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there are no neighbours
+    return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null without neighbours
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class StreamBuffer:
         """Record that the stream has passed all ticks before the one that ends at `end` (ms)."""
         if tick_ms:
             newest = (end // tick_ms - 1, end)
-        else:  # numbered by position: past the last tuple once, however often this is called
+        else:  # numbered by position: passes the last tuple once, even if called repeatedly
             newest = (int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0], max(self.newest[1], end))
         return replace(self, newest=max(self.newest, newest))
 

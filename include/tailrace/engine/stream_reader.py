@@ -24,12 +24,12 @@ from tailrace.sources.segments import RawSegment, Segment, Types
 
 @dataclass(frozen=True)
 class SegmentContent:
-    """A segment after reading: its tuples, with ticks computed from the segment alone, and its rejects.
+    """A segment that was read: its tuples, with ticks computed from the segment alone, and its rejects.
 
-    `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `ticks` is the
-    statistics of these ticks, of filtered records too: what a filter leaves out holds no tick and no window open.
-    `filtered` is the number of these records, `unmatched` of those among them that meet no row of a lookup; those whose
-    times are not sound move nothing. `records` are as in `stream_records`, with the columns that follow from arrival;
+    `tuples` has the columns of `check`, `position` (in the log), `tick` and `end` (of the tick). `ticks` is the
+    statistics of these ticks. It counts filtered records too, so that they hold no tick and no window open.
+    `filtered` is the number of these records; `unmatched` of them meet no row of a lookup. Records with invalid times
+    move no tick. `records` are as in `stream_records`, with the columns that follow from arrival;
     None where no correction repeats a lookup. `floored` are the columns of times that are finer than microseconds.
     """
 
@@ -92,7 +92,7 @@ class StreamReader:
 
     @property
     def has_generated_ids(self) -> bool:
-        """Whether the position in the source identifies a tuple, so that no id comes twice."""
+        """Whether a tuple's id is its position in the source, so that no id comes twice."""
         return self.columns.id == ID
 
     @property
@@ -131,7 +131,7 @@ class StreamReader:
         return self.records.tuples_of(records, self.column_types)
 
     def without_values(self) -> StreamReader:
-        """Return the reader of event time, arrival time, id and key alone; it leaves out the same records."""
+        """Return a reader for the same records that reads only event time, arrival time, id and key."""
         columns = replace(self.columns, uses=(), row_check=None).pruned()
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
@@ -141,7 +141,7 @@ class StreamReader:
 def _quarantined_rows(
     stream: str, reader: SegmentReader, segment: Segment, raw: RawSegment, checked: Checked, is_stamped: bool
 ) -> pa.RecordBatch:
-    """Return the rejects: the place of each, when it came, why it was rejected, and the record as it came.
+    """Return the rejects, each with its place, arrival time, reason and original record.
 
     `is_stamped`: records bring no arrival time, and get the one of their planning.
     """

@@ -1,7 +1,7 @@
-"""The records of a stream whose corrections repeat its lookups: history holds them, and tuples follow from them.
+"""The records of a stream whose corrections repeat its lookups: history stores them, and tuples are made from them.
 
-A record comes from the source with sound times and an id. What lookups, expressions and `where` make of it depends on
-a version of a table. So the stream and its corrections make tuples of records by the same steps.
+A record is a row of the source with valid times and an id. The tuple that lookups, expressions and `where` make of it
+depends on a version of a table. Stream and corrections make tuples of records by the same steps.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _OF_ARRIVAL = ("position", "tick", "end")
 
 @dataclass(frozen=True)
 class StreamRecords:
-    """The records of a stream, and the tuples that a version makes of them; a frozen value, sent to every worker.
+    """Reads the records of a stream, and makes tuples of them by versions of tables; frozen, and sent to every worker.
 
     Attributes
     ----------
     read : SourceMapping
-        By which records come from the source: each column that tuples need is carried along.
+        Maps the source to records: each column that tuples need is carried along.
     tuples : SourceMapping
-        By which tuples come from records.
+        Maps records to tuples.
     id_type : DataType
     value_types : dict
         The types of a record's columns beside times and id, by name in history.
     files : dict
-        The versions that a correction looks up in, by the subject of each table; empty in the stream.
+        The versions of tables that a correction reads, by the subject of each table; empty in the stream.
     """
 
     read: SourceMapping
@@ -88,7 +88,7 @@ class StreamRecords:
         Returns
         -------
         checked : Checked
-            Every record moves ticks and t_max, whatever a version makes of it.
+            Every record moves ticks and t_max, even if no tuple is made of it.
         records : RecordBatch
         """
         of_records = ColumnTypes(id=self.id_type, carried=self.value_types)
@@ -133,7 +133,7 @@ class StreamRecords:
         return raw
 
     def _named(self, records: pa.RecordBatch) -> pa.Table:
-        """Return records under the names that the source has for their columns."""
+        """Return records with the source's names for their columns."""
         times_and_id = joined_times(pa.table(records))
         columns: dict[str, Any] = {_own(part): times_and_id.column(part) for part in _OWN}
         columns |= {name: records.column(part) for part, name in self.read.carried.items()}
@@ -141,7 +141,7 @@ class StreamRecords:
 
 
 def types_seen(columns: SourceMapping, types: Types) -> Types:
-    """Return the types of a source's columns as lookups and expressions see them: of records, where it has some.
+    """Return the types of a source's columns as lookups and expressions see them: the types of records if it has these.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def types_seen(columns: SourceMapping, types: Types) -> Types:
 
 
 def _types_of_records(columns: SourceMapping, types: Types) -> dict[str, pa.DataType]:
-    """Return the types in which records hold the source's columns, by name: all that tuples may need."""
+    """Return the types of all source columns that tuples may need, as records hold them, by name."""
     values, dtypes = _values(columns), dict[str, pa.DataType]()
     needed = {name: part for part, name in columns.named().items() if part not in _OWN}
     needed |= {name: part for part, name in columns.named().items() if name in columns.free.values()}
@@ -183,5 +183,5 @@ def _values(columns: SourceMapping) -> dict[str, pa.DataType]:
 
 
 def _own(part: str) -> str:
-    """Return the name of a record's time or id, which no column of a source has."""
+    """Return the name of a record's time or id: one that no source has for a column."""
     return f"{part} of the record"

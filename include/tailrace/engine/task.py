@@ -104,7 +104,7 @@ class Task:
         measured = output_tables.task_counts(
             self.kind.answers, [segment.rows for segment in rows], clock.accepted, step, frontier
         )
-        filtered = 0 if self.index else clock.filtered  # counted once: the first task reports the query's number
+        filtered = 0 if self.index else clock.filtered  # counted once: the first task reports it for all
         measured |= {"repeats": repeated, "filtered": filtered, **clock.columns}
         output: Batches = {"metrics": output_tables.metrics(header, self.index, measured)}
         if step.answers.num_rows:

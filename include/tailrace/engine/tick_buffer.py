@@ -169,7 +169,7 @@ class TickBuffer:
             tick, end = self.streams[other].newest
             if other == side:
                 counts.append(int(np.searchsorted(ticks.tick, tick)))
-            else:  # with tick 0, of tuples with the same arrival time the first stream's comes first
+            else:  # with tick 0, the first stream's tuple comes first among equal arrival times
                 comes_first = self.tick_ms == 0 and side < other
                 counts.append(int(np.searchsorted(ticks.end, end, side="right" if comes_first else "left")))
         return min(counts)

@@ -35,7 +35,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 
 
 def bind_tree(text: str, tree: exp.Expr, plan: Plan, qualifiers: Sequence[str] = ()) -> Term:
-    """Add an expression's steps to a plan, and return its value. With qualifiers, each column begins with one of them.
+    """Add an expression's steps to a plan, and return its value; with qualifiers, each column must begin with one.
 
     Raises
     ------

@@ -43,7 +43,7 @@ _BEYOND_FLOATS = 2.0**128 - 2.0**103
 def cast(plan: Plan, term: Term, target: pa.DataType, is_try: bool = False) -> Term:
     """Return a term in another type.
 
-    If the type can't hold the value, the record has a fault; with `is_try` the result is null.
+    If the type can't hold the value, the record has a fault; with `is_try`, the result is null instead.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def cast(plan: Plan, term: Term, target: pa.DataType, is_try: bool = False) -> T
 def widened(plan: Plan, terms: Sequence[Term], shrinks: bool = False) -> list[Term]:
     """Return terms in their common type.
 
-    `shrinks`: give an integer literal beside decimals no more digits than it needs.
+    With `shrinks`, an integer literal beside decimals gets only the digits that it needs.
     """
     if shrinks and any(is_decimal(term.dtype) for term in terms) and not any(is_real(term.dtype) for term in terms):
         terms = [cast(plan, t, literal_decimal(t)) if t.is_literal and is_integer(t.dtype) else t for t in terms]
@@ -141,7 +141,7 @@ def _holds_all(target: pa.DataType, source: pa.DataType) -> bool:
 
 
 def _to_float(plan: Plan, term: Term) -> Term:
-    """Return the nearest float, rounded once; from the middle between the largest float and 2^128 on it is infinite."""
+    """Return the nearest float, rounded once; infinite from halfway between the largest float and 2^128 on."""
     if is_integer(term.dtype):
         return plan.step(term.sql, FLOAT, term)
     if is_decimal(term.dtype):
@@ -155,7 +155,7 @@ def _to_float(plan: Plan, term: Term) -> Term:
 
 
 def _decimal_to_double(plan: Plan, term: Term) -> Term:
-    """Convert by way of text where dividing two doubles could be wrong by rounding twice."""
+    """Convert a decimal to a double; through text if dividing two doubles could round twice."""
     if term.dtype.precision <= _EXACT_DIGITS:  # both doubles are exact
         return plan.step(term.sql, DOUBLE, term)
     return plan.step(f"CAST(CAST({term.sql} AS VARCHAR) AS DOUBLE)", DOUBLE, term)

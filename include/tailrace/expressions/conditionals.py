@@ -79,7 +79,7 @@ def _extreme(name: str) -> None:
     @function(f"{name}(any, any, …)", f"the {name} of them; nulls are left out", stops_at_null=False)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         values = widened(plan, terms)
-        comparison(plan, "<", values[:2])  # refuses types without an order
+        comparison(plan, "<", values[:2])  # refuses types that have no order
         return plan.step(f"{name}({', '.join(value.sql for value in values)})", values[0].dtype, *values)
 
 

@@ -1,4 +1,4 @@
-"""DuckDB in this process: connections without access to files, network and settings.
+"""Lends connections to DuckDB in this process, without access to files, network and settings.
 
 Only one thread at a time may use a connection.
 """
@@ -80,5 +80,5 @@ def _take() -> _Opened:
 
 
 def relation_of(rows: pa.Table) -> duckdb.DuckDBPyRelation:
-    """Return rows as a relation of DuckDB's default connection, the user's own, without these bounds."""
+    """Return rows as a relation of DuckDB's default connection, which is the user's own and has no such limits."""
     return duckdb.from_arrow(rows)

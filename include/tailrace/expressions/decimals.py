@@ -20,7 +20,7 @@ ZERO = "division by zero"
 _LEAST_SCALE = 6
 _HALF = 19
 _LIMB = f"CAST('1{'0' * _HALF}' AS HUGEINT)"
-"""10^19. Units are two limbs to this base, and products of limbs are less than 10^38."""
+"""10^19. Units consist of two limbs to this base, and products of limbs are less than 10^38."""
 
 
 def arithmetic(plan: Plan, sign: str, one: Term, other: Term) -> Term:
@@ -29,7 +29,7 @@ def arithmetic(plan: Plan, sign: str, one: Term, other: Term) -> Term:
     Raises
     ------
     TypeFault
-        Where a result of Spark's type can't be computed exactly.
+        When a result of Spark's type can't be computed exactly.
     """
     one, other = (cast(plan, term, literal_decimal(term)) for term in (one, other))
     compute: dict[str, Callable[[Plan, Term, Term], Term]] = {"*": _product, "/": _quotient, "%": _remainder}
@@ -37,14 +37,14 @@ def arithmetic(plan: Plan, sign: str, one: Term, other: Term) -> Term:
 
 
 def result_type(precision: int, scale: int) -> pa.DataType:
-    """Return Spark's type for a result of `precision` digits; beyond 38 digits it drops places, down to six."""
+    """Return Spark's type for a result of `precision` digits; beyond 38 digits it drops decimal places, down to six."""
     if precision <= MOST_DIGITS:
         return decimal(precision, scale)
     return decimal(MOST_DIGITS, max(MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE)))
 
 
 def _digits(term: Term) -> tuple[int, int]:
-    """Return the numbers of digits before the point and after it."""
+    """Return the number of digits before the point, and after it."""
     return term.dtype.precision - term.dtype.scale, term.dtype.scale
 
 
@@ -73,7 +73,7 @@ def _sum(plan: Plan, sign: str, one: Term, other: Term) -> Term:
 
 
 def _split(plan: Plan, term: Term, scale: int, full: int) -> tuple[Term, Term]:
-    """Return the units of a decimal in a scale, toward zero, and what is left in units of the full scale."""
+    """Return the units of a decimal in a scale, truncated toward zero, and the remainder in units of the full scale."""
     units, own = _units(plan, term), term.dtype.scale
     if own <= scale:
         return _step(plan, f"{_huge(units)} * {_power(scale - own)}", units), _step(plan, f"{_huge(units)} * 0", units)
@@ -135,7 +135,7 @@ def _remainder(plan: Plan, one: Term, other: Term) -> Term:
 
 
 def _quotient(plan: Plan, one: Term, other: Term) -> Term:
-    """Divide the units; in two steps where a single dividend would be too long."""
+    """Divide units; in two steps if a single dividend would be too long."""
     (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
     scale = max(_LEAST_SCALE, s1 + p2 + 1)
     dtype = result_type(p1 - s1 + s2 + scale, scale)
@@ -158,7 +158,7 @@ def _quotient(plan: Plan, one: Term, other: Term) -> Term:
 
 
 def _bounded(plan: Plan, sql: str, dtype: pa.DataType, *terms: Term) -> Term:
-    """Add a step of units, which is null for a record where they exceed 38 digits."""
+    """Add a step of units, which is null for records in which they exceed 38 digits."""
     return plan.fallible(sql, decimal(38, 0), f"{spark_name(dtype)} overflow", *terms)
 
 

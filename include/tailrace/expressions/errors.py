@@ -28,5 +28,5 @@ class ExpressionError(ValueError):
 
 
 def unsaid(name: str, qualifiers: Sequence[str]) -> str:
-    """Return the fault of a column that is named without one of the qualifiers."""
+    """Return the fault of a column without a qualifier."""
     return f"{name} is not said to be of {' or '.join(qualifiers)}"

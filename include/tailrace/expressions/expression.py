@@ -1,6 +1,6 @@
 """An expression as written, and as bound to the types of a source's columns.
 
-The grammar is loaded with the first expression, and DuckDB with the first value: most queries have none, and Airflow
+The grammar is loaded with the first expression, and DuckDB with the first value, as most queries have none, and Airflow
 loads queries again and again.
 """
 
@@ -32,7 +32,7 @@ class Expression:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads, in the order of its text; for a nested field, the column that contains it."""
+        """The columns that it reads, in order of occurrence; for a nested field, the column that contains it."""
         from sqlglot import exp
 
         from tailrace.expressions.parse import parse_tree
@@ -43,7 +43,7 @@ class Expression:
 
     @property
     def comparisons(self) -> list[tuple[list[str], list[str]]]:
-        """The columns and the literal texts of each comparison, in the order of its text."""
+        """The columns and the literal texts of each comparison, in order of occurrence."""
         from sqlglot import exp
 
         from tailrace.expressions.parse import parse_tree
@@ -123,8 +123,8 @@ def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:
     Raises
     ------
     ExpressionError
-        At anything that is not on the list of nodes and functions; with qualifiers, at a column without one.
-        Where the libraries of expressions are not installed.
+        At anything that is not on the list of nodes and functions; with qualifiers, at a column without one; and if the
+        libraries of expressions are not installed.
     """
     require_libraries()
     from tailrace.expressions.parse import parse_tree
@@ -138,7 +138,7 @@ def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:
 
 
 def require_libraries() -> None:
-    """Refuse expressions and SQL where a library that parses or evaluates them is not installed.
+    """Refuse expressions and SQL if a library that parses or evaluates them is not installed.
 
     Raises
     ------

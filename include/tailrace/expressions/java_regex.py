@@ -1,4 +1,4 @@
-"""Translates Java's regular expressions, which Spark uses, to RE2's, which DuckDB uses.
+"""Translates regular expressions from Java's syntax (Spark) to RE2's (DuckDB).
 
 Where the two differ, a pattern is rewritten, such as the end of a line before `$`, or refused.
 """
@@ -20,7 +20,7 @@ _MOST_REPEATS = 1000
 
 @dataclass(frozen=True)
 class Pattern:
-    """A translated pattern: RE2's text, the number of its groups, and whether it can match no text at all."""
+    """A translated pattern: RE2's text, the number of groups, and whether it can match the empty text."""
 
     text: str
     groups: int
@@ -28,7 +28,7 @@ class Pattern:
 
 
 def translate(pattern: str, has_end: bool = True) -> Pattern:
-    """Translate a pattern of Java.
+    """Translate a pattern in Java's syntax.
 
     `has_end` allows `$`, which can also match a line's end.
 
@@ -77,7 +77,7 @@ class _Reader:
         return text, is_empty
 
     def piece(self) -> tuple[str, bool, bool]:  # noqa: PLR0911  a character, a return
-        """Read one element; return its text, whether it can match nothing, and whether it can be repeated."""
+        """Read one element; return its text, whether it can match the empty text, and whether it can be repeated."""
         char = self.peek()
         self.at += 1
         if char == "(":
@@ -116,7 +116,7 @@ class _Reader:
         return f"{opening}{text})", is_empty, True
 
     def quantifier(self) -> tuple[str, bool]:
-        """Read a quantifier: its text, and whether it allows no repetition at all."""
+        """Read a quantifier: its text, and whether it allows zero repetitions."""
         char = self.peek()
         if char and char in "*+?":
             self.at += 1

@@ -15,7 +15,7 @@ from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.types import BOOLEAN, DOUBLE, INTEGERS, TEXT, is_integer
 
 _DECODER = json.JSONDecoder(object_pairs_hook=tuple)
-"""Decodes an object as the pairs of its names and values: a name may occur twice, and Spark keeps both."""
+"""Decodes an object as pairs of names and values, as a name may occur twice and Spark keeps both."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _STEP = re.compile(r"\.([^.\[\]*'\"]+)|\[(\d{1,9})\]|\['([^'\[\]*]+)'\]")
@@ -46,9 +46,9 @@ def parse_path(text: str) -> Path:
 
 
 def value_at(text: str, path: Path) -> str | None:
-    """Return the value at a path as text; None where there is none, or the text is not JSON.
+    """Return the value at a path as text; None if there is none, or the text is not JSON.
 
-    Of several members with one name it is the first below which the rest of the path has a value that is not null.
+    If several members have the same name, the first one counts in which the rest of the path has a non-null value.
     """
     try:
         start = _skip(text, 0)
@@ -71,7 +71,7 @@ def _below(text: str, start: int, end: int, path: Path) -> str | None:
 
 
 def _written(value: Any, raw: str) -> str | None:
-    """Return a value as Spark writes it: a text without quotes, a double as in Java, others without blanks."""
+    """Return a value as Spark writes it: a text without quotes, a double as in Java, other values without blanks."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -137,7 +137,7 @@ def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
 
 
 def require_readable(dtype: pa.DataType) -> None:
-    """Refuse a type that JSON values can't be read as.
+    """Refuse a type that can't be read from JSON values.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Literals, and the common type of terms: Spark's implicit casts in ANSI mode, where they are exact."""
+"""Literals, and the common type of terms: those of Spark's implicit casts in ANSI mode that are exact."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tailrace.expressions.types import (
 )
 
 TEXTS_OF_CSV = "ids and keys of CSV files are texts"
-"""Why a column of digits may be text."""
+"""The reason why a column of digits may be text."""
 
 
 class TypeFault(Exception):
-    """Raised where the types of terms don't go together: the fault, and the remedy."""
+    """Raised if the types of terms don't go together; has the fault and the remedy."""
 
     def __init__(self, fault: str, remedy: str) -> None:
         self.fault, self.remedy = fault, remedy
@@ -120,7 +120,7 @@ def _wider_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def exact_decimal(precision: int, scale: int) -> pa.DataType:
-    """Return a decimal type of a result; refuse more digits than 38, which Spark would round."""
+    """Return the decimal type of a result; refuse more than 38 digits, which Spark would round."""
     if precision > MOST_DIGITS:
         fault = f"its result has {precision} digits, and a decimal {MOST_DIGITS}: Spark would round it"
         raise TypeFault(fault, "casts to decimals of fewer digits, or to double")
@@ -128,7 +128,7 @@ def exact_decimal(precision: int, scale: int) -> pa.DataType:
 
 
 def literal_decimal(term: Term) -> pa.DataType:
-    """Return the decimal type of a number beside a decimal; an integer literal gets no more digits than it has."""
+    """Return the decimal type of a number beside a decimal; an integer literal gets only the digits that it has."""
     if term.is_literal and is_integer(term.dtype) and term.value is not None:
         return decimal(max(len(str(abs(term.value))), 1), 0)
     return as_decimal(term.dtype)

@@ -29,7 +29,7 @@ from tailrace.ground.near_names import nearest
 
 
 def field_of(plan: Plan, term: Term, name: str) -> Term:
-    """Return a field of a struct; null where the struct is."""
+    """Return a field of a struct; null if the struct is null."""
     if not pa.types.is_struct(term.dtype):
         raise TypeFault(
             f"{spark_name(term.dtype)} has no fields, so none named {name}", "a struct, or get_json_object of a text"
@@ -42,7 +42,7 @@ def field_of(plan: Plan, term: Term, name: str) -> Term:
 
 
 def element_of(plan: Plan, term: Term, key: Term) -> Term:
-    """Return an array's element by its index from 0, or a map's value by its key; null where the map lacks the key."""
+    """Return an array's element by its index from 0, or a map's value by its key; null if the map lacks the key."""
     term, key = until_null([term, key])
     if pa.types.is_map(term.dtype):
         key = take(plan, key, term.dtype.key_type)

@@ -1,4 +1,4 @@
-"""Spark SQL's operators: arithmetic with its result types, comparisons, and logic that stops once it is decided."""
+"""Spark SQL's operators: arithmetic with its result types, comparisons, and short-circuit logic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NULL_SAFE = {"<=>": "IS NOT DISTINCT FROM", "is distinct from": "IS DISTINCT FR
 def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = False) -> Term:
     """Return the sum, difference, product, quotient or remainder of two numbers.
 
-    `is_try`: where the operation fails, the record has null and no fault.
+    With `is_try`, a failing operation gives null, and no fault.
     """
     if sign in "+-" and not is_try and (shifted := _shifted_date(plan, sign, terms)) is not None:
         return shifted
@@ -49,14 +49,14 @@ def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
     """Return a date some days later or earlier, or null for a time plus null; None for other operands."""
     one, other = terms if terms[0].dtype in (DATE, TIMESTAMP) or sign == "-" else terms[::-1]
     if one.dtype in (DATE, TIMESTAMP) and other.dtype == NULL and sign == "+":
-        return null(TIMESTAMP)  # Spark takes the null for an interval
+        return null(TIMESTAMP)  # Spark treats the null as an interval
     if one.dtype != DATE or not is_integer(other.dtype):
         return None
     return FUNCTIONS["date_add" if sign == "+" else "date_sub"].call(plan, [one, other])
 
 
 def _evaluated(sign: str, terms: Sequence[Term]) -> list[Term]:
-    """Return the operands in the order of evaluation: Spark begins with the divisor of a quotient or a remainder."""
+    """Return the operands in the order of evaluation; Spark evaluates the divisor of a quotient or remainder first."""
     return until_null(terms[::-1])[::-1] if sign in "/%" else until_null(terms)
 
 
@@ -82,7 +82,7 @@ def _binary(plan: Plan, sign: str, one: Term, other: Term) -> Term:
     one, other = [to_double(plan, term) for term in (one, other)] if sign == "/" else widened(plan, (one, other))
     dtype = one.dtype
     sql = f"{one.sql} {sign} {other.sql}"
-    if sign == "%" and is_integer(dtype):  # the least integer has no quotient by -1
+    if sign == "%" and is_integer(dtype):  # the least integer divided by -1 overflows
         sql = f"CASE WHEN {other.sql} = -1 THEN {one.sql} - {one.sql} ELSE {sql} END"
     if sign in "/%":
         if other.is_literal and other.value:
@@ -145,7 +145,7 @@ def negation(plan: Plan, term: Term) -> Term:
 
 
 def junction(plan: Plan, operator: str, terms: Sequence[Term]) -> Term:
-    """Return the conjunction or disjunction of two booleans; the second can't fail where the first decides."""
+    """Return the conjunction or disjunction of two booleans; the second can't fail if the first decides."""
     one, other = (take(plan, term, BOOLEAN) for term in terms)
     value = plan.step(f"({one.sql} {operator} {other.sql})", BOOLEAN, one, other)
     undecided = f"{one.sql} IS DISTINCT FROM {'FALSE' if operator == 'AND' else 'TRUE'}"

@@ -1,4 +1,4 @@
-"""Functions of Spark SQL that expressions lack, why, and what says the same; other names are slips of the pen."""
+"""Functions of Spark SQL that expressions lack, with reasons and replacements; other unknown names are misspelt."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _INSTEAD = {
         for name in ("bigint", "boolean", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
     },
 }
-"""What says the same as a function that is missing."""
+"""Replacements of missing functions."""
 
 _BY_GRAMMAR = {
     "and": "a and b",
@@ -111,10 +111,10 @@ _BY_GRAMMAR = {
     "try_cast": "try_cast(a as int)",
     "when": "case when a then b end",
 }
-"""Words of the grammar, and how each is written."""
+"""Keywords of the grammar, and how each is written."""
 
 _MEANT = 0.75
-"""The least likeness of a name to the one that is meant: less misleads, as of split and split_part."""
+"""The least similarity at which a name is suggested; less would mislead, as with split and split_part."""
 _LISTED = "one of the functions that docs/expressions.md lists"
 
 _MISSING_HERE = "a function of Spark SQL that expressions lack"
@@ -139,7 +139,7 @@ WITHOUT_PARENTHESES = frozenset(
 def refusal_of(written: str, *others: str) -> tuple[str, str]:
     """Return the fault of a function that expressions lack, and the remedy.
 
-    `others`: names that are right as well at its place.
+    `others` are further names that are allowed there.
     """
     name = written.lower()
     if name in _REFUSED:

@@ -59,7 +59,7 @@ _BY_GRAMMAR = f"{_SCALAR}, by Spark SQL's grammar"
 
 
 class _Parser(SparkParser):
-    """Spark's grammar, in which each function keeps the name by which it was called."""
+    """Spark's grammar; each function keeps the name by which it was called."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
@@ -98,7 +98,7 @@ def parse_tree(text: str) -> exp.Expr:
         )
         token = first.get("highlight") or ""
         fault = f"at {token!r} it is no expression" if token else "it is no expression"
-        near = get_close_matches(token, NAMES, 1)  # the grammar does not know a type of a cast as a keyword
+        near = get_close_matches(token, NAMES, 1)  # the grammar does not know the type of a cast as a keyword
         raise ExpressionError(position, fault, near[0] if near else _BY_GRAMMAR) from None
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, SqlglotError) else "it is nested too deep"
@@ -112,7 +112,7 @@ def parse_tree(text: str) -> exp.Expr:
 
 
 def position_of(text: str, node: exp.Expr) -> Position:
-    """Return the position at which a node begins in the text, by the first name in it."""
+    """Return the position of a node in the text, by the first name in it."""
     starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
     above = node.parent
     while not starts and above is not None:

@@ -1,7 +1,7 @@
 """The plan of expressions: named steps, each computed once per record, and the faults that a record can have in them.
 
-A step never raises: where it fails, its value is null, and a `Fault` identifies the records. So a branch that is not
-taken can't stop anything, and each failing record has its own reason.
+A step never raises: if it fails, its value is null, and a `Fault` identifies the records. So a branch that is not taken
+can't fail, and each failing record has its own reason.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def faults_of(terms: Iterable[Term]) -> tuple[Fault, ...]:
 def until_null(terms: Sequence[Term]) -> list[Term]:
     """Return operands that are evaluated in order up to the first null, as Spark does.
 
-    A fault of an operand counts only where none before it is null. Where one is the literal null, none is evaluated.
+    A fault of an operand counts only if no operand before it is null. If one is the literal null, none is evaluated.
     """
     if any(term.is_literal and term.value is None for term in terms):
         return [replace(term, faults=()) for term in terms]
@@ -102,9 +102,9 @@ class Plan:
         return replace(known, faults=faults_of(terms))
 
     def fallible(self, sql: str, dtype: pa.DataType, reason: str, *terms: Term, uses: Sequence[Term] = ()) -> Term:
-        """Add a step that is null for records for which it raises; it must have a value where all of `terms` have one.
+        """Add a step that is null for records for which it raises; it must have a value if all of `terms` have one.
 
-        `uses`: other steps in its SQL, which may be null.
+        `uses` are other steps in its SQL, which may be null.
         """
         value = self.step(f"TRY(CAST({sql} AS {duckdb_name(dtype)}))", dtype, *terms, *uses)
         present = "".join(f" AND {term.sql} IS NOT NULL" for term in terms if not term.is_literal or term.value is None)

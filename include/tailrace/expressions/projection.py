@@ -1,4 +1,4 @@
-"""Computes the derived columns of a table of records, and which records are kept, by one DuckDB statement a table."""
+"""Computes derived columns of records, and which records are kept, by one DuckDB statement for a table of records."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Projection:
         return projection
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the plan, which each process makes itself."""
+        """Drop the plan, which each process builds itself."""
         return {name: value for name, value in self.__dict__.items() if name != "_bound"}
 
     def over(self, types: Mapping[str, pa.DataType]) -> Projection:
@@ -201,7 +201,7 @@ class Projection:
         Raises
         ------
         ExpressionError
-            With the attribute `name`, where an expression can't be bound to the types of the source's columns.
+            With the attribute `name`, if an expression can't be bound to the types of the source's columns.
         """
         return {name: term.dtype for name, term in self._bound[1].items()}
 
@@ -213,7 +213,7 @@ class Projection:
         columns = {
             f"c{number}": to_computable(table.column(name), dtype) for number, (name, dtype) in enumerate(self.types)
         }
-        columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # gives constants their length
+        columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # for the length of constants
         outputs = {f"d{number}": term for number, term in enumerate(terms.values())}
         if condition is not None:
             outputs[WHERE] = condition

@@ -25,7 +25,7 @@ from tailrace.expressions.types import (
 )
 
 Compile = Callable[[Plan, Sequence[Term]], Term]
-"""Adds the steps of a call to a plan and returns its value; raises TypeFault where an argument has a wrong type."""
+"""Adds the steps of a call to a plan and returns its value; raises TypeFault if an argument has a wrong type."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def function(
 def simple(
     signature: str, meaning: str, sql: str, takes: Sequence[pa.DataType], gives: pa.DataType, *aliases: str
 ) -> None:
-    """Register a function of arguments of fixed types that a single SQL expression computes and that never fails."""
+    """Register a function with arguments of fixed types that is a single SQL expression, and never fails."""
 
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         taken = until_null([take(plan, term, dtype) for term, dtype in zip(terms, takes, strict=True)])

@@ -32,8 +32,7 @@ class RecordsStatement:
     def compute(self, records: pa.Table) -> tuple[pa.Table, dict[str, NDArray[np.bool_]]]:
         """Return the rows of n records, and masks by reason of the records on which the statement fails.
 
-        The rows of these records are null. Where it fails, the records are halved until the ones that make it fail are
-        found.
+        The rows of these records are null. If it fails, the records are halved until those that make it fail are found.
         """
         parts: list[pa.Table] = []
         failed: dict[str, list[int]] = {}

@@ -70,7 +70,7 @@ def _text_to_real(plan: Plan, term: Term, target: pa.DataType, reason: str) -> T
 
 
 def plain(plan: Plan, text: Term) -> Term:
-    """Return the text of a number without an exponent, as DuckDB misreads some decimals with one."""
+    """Return a number's text without an exponent, as DuckDB misreads some decimals that have one."""
     plan.functions["plain_number"] = PythonFunction(_plain_numbers)
     return plan.step(
         f"CASE WHEN contains({text.sql}, 'e') THEN plain_number({text.sql}) ELSE {text.sql} END", TEXT, text
@@ -82,7 +82,7 @@ def _plain_numbers(texts: pa.ChunkedArray) -> pa.Array:
 
 
 def _plain_number(number: Decimal) -> str:
-    """Return a number as plain digits: 0 where it needs more than 38 places, and 39 digits where it is too large."""
+    """Return a number as plain digits: 0 if it needs more than 38 places, 39 digits if it is too large."""
     if number.adjusted() > MOST_DIGITS:
         return "9" * (MOST_DIGITS + 1)
     return "0" if number.adjusted() < -MOST_DIGITS - 2 else f"{number:f}"

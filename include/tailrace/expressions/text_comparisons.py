@@ -22,7 +22,7 @@ class TimeAsText(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is to be said of it."""
+        """The warning about the comparison."""
         return (
             f"{self.column} is text, and is compared with '{self.time}' letter by letter, where a T, a blank or a zone "
             f"makes another time; as times: cast({self.column} as timestamp)"
@@ -30,7 +30,7 @@ class TimeAsText(NamedTuple):
 
 
 def times_as_texts(text: str, types: Mapping[str, pa.DataType]) -> Iterator[TimeAsText]:
-    """Yield the comparisons of a column of texts with a text that is a time of day, once for each column."""
+    """Yield comparisons of a text column with a text that is a time of day, once for each column."""
     seen = set[str]()
     for columns, texts in parse(text).comparisons:
         time = next(filter(_TIME.fullmatch, texts), None)

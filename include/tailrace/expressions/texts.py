@@ -22,7 +22,7 @@ _TOO_LONG = "a text of more than 1 MB"
 def _cased(name: str, meaning: str, alias: str) -> None:
     @function(f"{name}(text)", meaning, alias)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
-        """Use Python for all but ASCII: it maps case by Unicode's full rules, as Spark does."""
+        """Map the case of texts: non-ASCII ones by Python, which follows Unicode's full rules, as Spark does."""
         term = take(plan, terms[0], TEXT)
         mapped = f"unicode_{name}"
         plan.functions[mapped] = _mapped(name)
@@ -97,7 +97,7 @@ simple("md5(text)", "its MD5 digest in hexadecimal digits", "md5({0})", [TEXT], 
 
 
 def substring(plan: Plan, terms: Sequence[Term]) -> Term:
-    """Return part of a text, from a character counted from 1, or from the end where it is negative."""
+    """Return part of a text, from a character counted from 1, or from the end if negative."""
     source, start = take(plan, terms[0], TEXT), take(plan, terms[1], INT)
     given = [take(plan, term, INT) for term in terms[2:]]
     n = f"length({source.sql})"
@@ -229,7 +229,7 @@ def _regexp_replace(plan: Plan, terms: Sequence[Term]) -> Term:
 
 
 def _require_text(pattern: Pattern, remedy: str) -> None:
-    """Refuse a pattern that matches the empty text, after which Java and RE2 go on differently."""
+    """Refuse a pattern that matches the empty text, as Java and RE2 then continue differently."""
     if pattern.matches_empty:
         raise TypeFault("the pattern matches the empty text, where Java and RE2 go on differently", remedy)
 

@@ -1,7 +1,7 @@
-"""Times as texts by Spark's patterns, such as `yyyy-MM-dd`: how each letter is written, and how it is read.
+"""Writes and reads times as texts by Spark's patterns, such as `yyyy-MM-dd`.
 
-Spark takes the patterns of Java's DateTimeFormatter, in English and strictly. Here is the part of it that the tests
-compare; another letter is refused.
+Spark's patterns are those of Java's DateTimeFormatter, in English, and strict. Supported are the letters that tests
+compare with Spark; others are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tailrace.expressions.types import DATE, TEXT, TIMESTAMP, text_literal
 _TOKEN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>(?P<letter>[A-Za-z])(?P=letter)*)|(?P<other>.)", re.DOTALL)
 _RESERVED = "'[]{}#"
 _OF_WEEKS = "YwWuec"
-"""The letters of week-based years and their weeks, which Spark refuses, too."""
+"""The letters for week-based years and weeks, which Spark refuses, too."""
 
 _FEW = 4
 _MOST_DIGITS = 19
@@ -33,7 +33,7 @@ _LONG_MONTHS = "January|February|March|April|May|June|July|August|September|Octo
 
 
 class Token(NamedTuple):
-    """A part of a pattern: the same letter once or several times, or else a text that stands for itself."""
+    """A part of a pattern: one or several of the same letter, or a literal text."""
 
     text: str
     is_letters: bool
@@ -59,7 +59,7 @@ def _tokens(pattern: str) -> Iterator[Token]:
 
 
 def _refusal(pattern: str, letters: str, known: Sequence[str], what: str) -> TypeFault:
-    """Return the refusal of letters that are not what `known` lists."""
+    """Return the refusal of letters that are not in `known`."""
     if letters[0] in _OF_WEEKS:
         fault = f"{letters} in the pattern {pattern!r} counts by weeks, and Spark takes no such pattern"
         return TypeFault(fault, "yyyy for the year; weekofyear(ts), extract(yearofweek from ts)")
@@ -73,7 +73,7 @@ def _refusal(pattern: str, letters: str, known: Sequence[str], what: str) -> Typ
 
 
 def _two(letter: str, sql: str) -> dict[str, tuple[str, str]]:
-    """Return a number's two ways to be written: as it is, and with two digits."""
+    """Return the two forms in which a number is written: without padding, and with two digits."""
     return {letter: ("%d", sql), 2 * letter: ("%02d", sql)}
 
 
@@ -107,7 +107,7 @@ _WRITTEN: dict[str, tuple[str, str]] = {
     **{"x": ("+00", ""), "xx": ("+0000", ""), "xxx": ("+00:00", "")},
     **dict.fromkeys(("Z", "ZZ", "ZZZ"), ("+0000", "")),
 }
-"""How letters are written: a part of a format of printf, and the SQL of its value, or '' where it has none."""
+"""By letters of a pattern: the part of a printf format, and the SQL of its value, or '' without one."""
 
 
 def _written(pattern: str) -> tuple[str, list[str]]:
@@ -152,13 +152,13 @@ class _LetterForm(NamedTuple):
     Attributes
     ----------
     part : str
-        What they state; each is stated once.
+        The part of a time that they state; each part is stated at most once.
     name : str
         The name of their group.
     pattern : str
         The regular expression of their text.
     has_digits, is_open : bool
-        Whether it can begin with a digit, and whether a digit that follows belongs to it.
+        Whether it can begin with a digit, and whether a following digit belongs to it.
     """
 
     part: str
@@ -169,7 +169,7 @@ class _LetterForm(NamedTuple):
 
 
 def _number(letter: str, part: str, name: str | None = None) -> dict[str, _LetterForm]:
-    """Return a number's two ways to be read: of any length, and of two digits."""
+    """Return the two forms in which a number is read: of any length, and of two digits."""
     return {
         letter: _LetterForm(part, name or part, f"[0-9]{{1,{_MOST_DIGITS}}}", is_open=True),
         2 * letter: _LetterForm(part, name or part, "[0-9]{2}"),
@@ -211,7 +211,7 @@ class _Format(NamedTuple):
 
 
 def _read(pattern: str) -> _Format:
-    """Return how texts are read by a pattern.
+    """Return the regular expression for texts of a pattern.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _read(pattern: str) -> _Format:
 
 
 def _stated(plan: Plan, text: Term, format_: _Format) -> StatedTime:
-    """Return the parts of a time that texts state; 1970-01-01 00:00 has what a pattern leaves out."""
+    """Return the parts of a time that texts state; parts missing in the pattern are those of 1970-01-01 00:00."""
     parts = text_parts(plan, text, format_.expression, format_.names)
 
     def number(name: str, default: str) -> str:
@@ -272,7 +272,7 @@ def _reading(name: str, meaning: str, is_try: bool = False) -> None:
 
     @function(f"{name}(text[, pattern])", meaning, literals={1: _read})
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
-        """Read a text; the pattern of a date or a timestamp does not count, as in Spark."""
+        """Read a text by a pattern; for a date or a timestamp the pattern is ignored, as in Spark."""
         term = terms[0]
         if len(terms) == 1 or term.dtype in (DATE, TIMESTAMP):
             return cast(plan, term if term.dtype == TEXT else take(plan, term, dtype), dtype, is_try)

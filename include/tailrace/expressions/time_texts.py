@@ -33,7 +33,7 @@ FIRST_TIME, LAST_TIME = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:5
 
 
 def time_from_text(plan: Plan, term: Term, target: pa.DataType, reason: str) -> Term:
-    """Read a date or a timestamp; a literal is read here, so that a list of hundreds costs each batch nothing."""
+    """Read a date or a timestamp; literals are read at once, so that lists of hundreds cost nothing per batch."""
     if not term.is_literal or term.value is None:
         return _READERS[target](plan, term, reason)
     read = _time_of(term.value, target)
@@ -44,13 +44,13 @@ def time_from_text(plan: Plan, term: Term, target: pa.DataType, reason: str) -> 
 
 @lru_cache(4096)
 def _time_of(text: str, target: pa.DataType) -> str | None:
-    """Return the time that a text states, as DuckDB writes it; None where it states none."""
+    """Return the time that a text states, in DuckDB's form; None without one."""
     plan = Plan.over({})
     return value_of(plan, _READERS[target](plan, text_of(text), ""))
 
 
 def _date_from_text(plan: Plan, term: Term, reason: str) -> Term:
-    """Read a date; what follows a whole day after a blank or a T is not read."""
+    """Read a date; anything after a complete day and a blank or T is ignored."""
     pattern = _pattern(3, _AFTER_DAY)
     parts = text_parts(plan, term, pattern, (*_DATE_PARTS, "short_year", "short_month", "short_day"))
     return plan.fallible(_date(parts), DATE, reason, term, uses=[parts])
@@ -73,7 +73,7 @@ class StatedTime:
     Attributes
     ----------
     parts : Term
-        The step that all of them are read from.
+        The step with all parts.
     date : str
         A date; it may raise.
     hour, minute, second : str
@@ -91,7 +91,7 @@ class StatedTime:
     zone: str
 
     def timestamp(self, plan: Plan, term: Term, reason: str) -> Term:
-        """Return the timestamp that a text states; where it is none the record has a fault."""
+        """Return the timestamp that a text states; if it states none, the record has a fault."""
         clock = f"({self.hour} * 60 + {self.minute}) * 60 + {self.second}"
         is_sound = f"{self.hour} < 24 AND {self.minute} < 60 AND {self.second} < 60"
         second = plan.step(f"CASE WHEN {is_sound} THEN {clock} END", BIGINT, self.parts)
@@ -109,13 +109,13 @@ _READERS = {DATE: _date_from_text, TIMESTAMP: _timestamp_from_text}
 
 
 def _pattern(zeros: int, after_day: str) -> str:
-    """Return the pattern of a text whose year may begin with so many zeros."""
+    """Return the pattern of a text whose year may begin with this number of zeros."""
     year = rf"\+?0{{0,{zeros}}}([0-9]{{4}})"
     return rf"^{_BLANK}(?:{year}{_MONTH}{_MONTH}{after_day}|{year}(?:{_MONTH}(?:{_MONTH})?)?){_BLANK}$"
 
 
 def text_parts(plan: Plan, term: Term, pattern: str, names: Sequence[str]) -> Term:
-    """Add a step with the groups of a pattern as texts; all are empty where a text does not match."""
+    """Add a step with the groups of a pattern as texts; all are empty if a text does not match."""
     listed = ", ".join(text_literal(name) for name in names)
     sql = f"regexp_extract({term.sql}, {text_literal(pattern)}, [{listed}])"
     return plan.step(sql, pa.struct([(name, TEXT) for name in names]), term)
@@ -136,7 +136,7 @@ def _date(parts: Term) -> str:
 
 
 def _shift(plan: Plan, zone: str, parts: Term) -> Term:
-    """Add a step with the seconds by which a zone is ahead of UTC; null where a text is no zone."""
+    """Add a step with the seconds by which a zone is ahead of UTC; null if a text is no zone."""
     hours = _after_sign(zone, "([0-9]{1,2})")
     minutes = _after_sign(zone, "[0-9]{1,2}:([0-9]{1,2})", "[0-9]{2}([0-9]{2})")
     seconds = _after_sign(zone, "[0-9]{1,2}:[0-9]{2}:([0-9]{2})", "[0-9]{4}([0-9]{2})")
@@ -148,6 +148,6 @@ def _shift(plan: Plan, zone: str, parts: Term) -> Term:
 
 
 def _after_sign(zone: str, *patterns: str) -> str:
-    """Return the SQL of the number that one of the patterns finds after a zone's sign, else 0."""
+    """Return the SQL of the number that a pattern finds after a zone's sign, else 0."""
     offsets = ", ".join(f"NULLIF(regexp_extract({zone}, '[+-]{pattern}', 1), '')" for pattern in patterns)
     return f"CAST(COALESCE({offsets}, '0') AS BIGINT)"

@@ -13,13 +13,13 @@ from tailrace.expressions.time_texts import FIRST_TIME, LAST_TIME
 from tailrace.expressions.types import BIGINT, DATE, INT, TEXT, TIMESTAMP, decimal, is_integer, spark_name
 
 BEYOND = "a time beyond the years 1 to 9999"
-"""The reason of a record whose time would be another than dates and timestamps may be."""
+"""The reason to reject a record whose time would exceed the range of dates and timestamps."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 FIRST_MICROS, LAST_MICROS = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1
 
 
 def within_years(plan: Plan, term: Term) -> Term:
-    """Return a term whose times fail beyond the years of dates and timestamps; another term stays."""
+    """Return a term that fails for times beyond the years of dates and timestamps; other terms are unchanged."""
     if term.dtype not in (DATE, TIMESTAMP) or term.is_literal:
         return term
     first, last = ("DATE '0001-01-01'", "DATE '9999-12-31'") if term.dtype == DATE else (FIRST_TIME, LAST_TIME)
@@ -45,7 +45,7 @@ _part("second(timestamp)", "the second, without its fraction", "second({0})", TI
 
 SECONDS = "second"
 _OF_ISO_WEEKS = {"dow_iso": "isodow", "dayofweek_iso": "isodow", "yearofweek": "isoyear"}
-"""The parts of ISO 8601's weeks, which begin on Mondays, and DuckDB's functions of them."""
+"""The parts of times by ISO 8601's weeks, which begin on Mondays, and DuckDB's functions for them."""
 _SHOWN_PARTS = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second")
 PARTS = {
     **dict.fromkeys(("year", "y", "years", "yr", "yrs"), "year"),
@@ -59,7 +59,7 @@ PARTS = {
     **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute"),
     **dict.fromkeys(("second", "s", "sec", "seconds", "secs"), SECONDS),
 }
-"""The parts of a time that `extract` takes, and the function of each; a second has its fraction there."""
+"""The parts of a time for `extract`, and the function of each; a second includes its fraction."""
 
 
 def part_of(plan: Plan, name: str, time: Term) -> Term:

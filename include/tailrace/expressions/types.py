@@ -15,7 +15,7 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 MOST_DIGITS = 38
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
-"""The digits of the decimal that Spark takes for an integer type."""
+"""The digits of the decimal to which Spark converts an integer type."""
 
 _SPARK = {BOOLEAN: "boolean", TEXT: "string", DATE: "date", NULL: "void", TIMESTAMP: "timestamp"}
 _SPARK |= {TINYINT: "tinyint", SMALLINT: "smallint", INT: "int", BIGINT: "bigint", FLOAT: "float", DOUBLE: "double"}
@@ -62,7 +62,7 @@ def as_decimal(dtype: pa.DataType) -> pa.DataType:
 
 
 def column_type(dtype: pa.DataType) -> pa.DataType | None:
-    """Return the type that a source's column has in expressions; None where they can't read it."""
+    """Return the type that a source's column has in expressions; None if they can't read it."""
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     dtype = _UNSIGNED.get(dtype) or _LARGE.get(dtype) or dtype
@@ -84,7 +84,7 @@ def column_type(dtype: pa.DataType) -> pa.DataType | None:
 
 
 def naive(dtype: pa.DataType) -> pa.DataType:
-    """Return a type without time zones, as DuckDB computes with it; times are in UTC."""
+    """Return a type without time zones, with which DuckDB computes; times are in UTC."""
     if pa.types.is_timestamp(dtype):
         return pa.timestamp("us")
     if pa.types.is_struct(dtype):
@@ -129,9 +129,10 @@ def text_literal(text: str) -> str:
 
 
 def to_computable(column: pa.ChunkedArray, bound: pa.DataType) -> pa.ChunkedArray:
-    """Return a source's column as DuckDB computes with it, in the type to which expressions are bound.
+    """Convert a source's column for DuckDB, to the type to which expressions are bound.
 
-    A file may have a narrower type than the first one. Times are floored to microseconds; out of their range, null.
+    A file may have a narrower type than the first one. Times are floored to microseconds; times out of range become
+    null.
     """
     dtype = column.type
     if pa.types.is_dictionary(dtype) and dtype.value_type == TEXT:
@@ -152,7 +153,7 @@ def to_computable(column: pa.ChunkedArray, bound: pa.DataType) -> pa.ChunkedArra
 
 
 def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Set times to null that would overflow as microseconds, beyond the year 290,000."""
+    """Replace times that would overflow as microseconds, beyond the year 290,000, by null."""
     most = _LAST_MICROS // (1_000_000 if column.type.unit == "s" else 1000)
     value = column.cast(pa.int64())
     outside = pc.or_(pc.greater(value, most), pc.less(value, -most))
@@ -160,7 +161,7 @@ def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _floored(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floor nanoseconds to microseconds, also before 1970, where a division would round up."""
+    """Floor nanoseconds to microseconds; before 1970, too, where a division would round up."""
     nanos = column.cast(pa.int64())
     rest = pc.subtract(nanos, pc.multiply(pc.divide(nanos, 1000), 1000))
     down = pc.if_else(pc.less(rest, 0), 1, 0)

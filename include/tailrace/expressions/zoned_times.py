@@ -1,4 +1,4 @@
-"""Functions that move the clock time of timestamps from UTC to a time zone, and back."""
+"""Functions that convert timestamps between UTC and the clock time of a time zone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SHIFT = re.compile(r"([+-])([0-9]{2}):([0-5][0-9])")
 _MOST_SHIFT = timedelta(hours=18)
 _EPOCH = datetime(1970, 1, 1)
 _FIRST_S, _LAST_S = FIRST_MICROS // 1_000_000 + 2 * 86_400, LAST_MICROS // 1_000_000 - 2 * 86_400
-"""The seconds at which Python knows the offset of every zone; no clock changes in the two days beyond."""
+"""The range in seconds within which Python knows the offset of every zone; no clock changes in the two days beyond."""
 
 _OTHER_IN_SPARK = ("EST", "HST", "MST", "Factory", "localtime")
-"""Names of the time zone database that Java takes for fixed offsets, or not at all."""
+"""Names of the time zone database that Java reads as fixed offsets, or does not accept."""
 
 
 _names = cache(available_timezones)
@@ -32,7 +32,7 @@ _names = cache(available_timezones)
 
 @lru_cache(maxsize=1024)
 def _zone(name: str) -> tzinfo | None:
-    """Return a time zone by its name or its offset, as +05:30; None where there is none."""
+    """Return a time zone by its name, or an offset such as +05:30; None if there is none."""
     if name in _names():
         return None if name in _OTHER_IN_SPARK else ZoneInfo(name)
     match = _SHIFT.fullmatch(name)
@@ -50,19 +50,19 @@ def _check_zone(name: str) -> None:
 
 
 def _offset_of_utc(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """Return the offset from UTC of a zone's clocks at a time in UTC."""
+    """Return the offset of a zone's clocks from UTC at a time in UTC."""
     return moment.replace(tzinfo=UTC).astimezone(zone).utcoffset()
 
 
 def _offset_of_clock(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """Return the offset from UTC with which clocks show a time: the first of two, or the one before a gap."""
+    """Return the offset from UTC with which clocks show a local time: the first of two, or the one before a gap."""
     return moment.replace(tzinfo=zone).utcoffset()
 
 
 def _offsets(
     offset_of: Callable[[datetime, tzinfo], timedelta | None],
 ) -> Callable[[pa.ChunkedArray, pa.ChunkedArray], pa.Array]:
-    """Return the function from times (s) and zones to offsets (s); null where a text is no zone, or a time too far."""
+    """Return the function from times (s) and zones to offsets (s); null for a text that is no zone, or a far time."""
 
     def offset_s(second: int, name: str) -> int | None:
         moment = _EPOCH + timedelta(seconds=min(max(second, _FIRST_S), _LAST_S))

@@ -1,4 +1,4 @@
-"""Names of columns of answers, and of the field with their condition, that several rooms know."""
+"""Names of columns of answers, and of the field with their condition, used by several rooms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WINDOW_TIMES = ("window_start", "window_end")
 """The columns with the times of an answer's window."""
 
 RETRACTED = "retracted"
-"""The column of versions that are no answers: a correction took them back, or a stream's condition withheld them."""
+"""The column that marks versions that are no answers: a correction retracted them, or a condition withheld them."""
 
 HAVING = "having"
-"""The field of a query file with the condition of the answers that are given."""
+"""The field of a query file with the condition that answers must meet."""

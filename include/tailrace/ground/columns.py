@@ -1,4 +1,4 @@
-"""Group-by of columns over an integer code: the aggregation that all kinds share."""
+"""Group-by of columns over an integer code, which all kinds use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
             return first + low_a, second + low_b
 
         return (a - low_a) * span + (b - low_b), split
-    values_a, rank_a = np.unique(a, return_inverse=True)  # too wide a range: pair the ranks, at most n of each
+    values_a, rank_a = np.unique(a, return_inverse=True)  # the range is too wide: pair the ranks, at most n of each
     values_b, rank_b = np.unique(b, return_inverse=True)
 
     def split_ranks(code: Ints) -> tuple[Ints, Ints]:
@@ -66,8 +66,8 @@ def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, lis
     ----------
     group_id : ndarray, shape (n,)
     columns : pairs of ndarray, shape (n,), and how
-        Integer columns are summed as integers, doubles in the order of the rows; min and max are for doubles other
-        than NaN, and give 0.0 for −0.0, so that the order of the two does not matter.
+        Integer columns are summed as integers, doubles in the order of the rows. min and max are for doubles except
+        NaN, and give 0.0 for −0.0, so that the result does not depend on the order of the two.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list
 
 
 def single_batch(table: pa.Table) -> pa.RecordBatch:
-    """Return a table's rows as one batch; raise OverflowError where a column of texts or bytes exceeds 2 GiB."""
+    """Return a table's rows as one batch; raise OverflowError if a column of texts or bytes exceeds 2 GiB."""
     batches = table.to_batches()
     if len(batches) > 1:
         batches = table.combine_chunks().to_batches()
@@ -149,7 +149,7 @@ def single_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def without_nan(rows: pa.Table) -> pa.Table:
-    """Write null for values that are not numbers, such as the sum of values beyond all doubles."""
+    """Replace NaN by null, such as the sum of values beyond all doubles."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):
             column = rows.column(index)

@@ -1,4 +1,4 @@
-"""The next command about a query, in full: messages name it with the options that it needs."""
+"""The next command about a query, with the options that it needs, for messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NextCommand = Callable[[str], str]
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The file of a query, and the options that each command about it needs.
+    """The file of a query, and the options of commands about it.
 
     Attributes
     ----------
     file : Path or None
-        The query's file; None where it is not known.
+        The query's file; None if it is unknown.
     streams : Path or None
-        Of SQL text, the file with its streams.
+        For SQL text, the file with its streams.
     is_local : bool
         Whether the local engine runs the query.
     """
@@ -31,7 +31,7 @@ class CommandLine:
     is_local: bool = False
 
     def __call__(self, verb: str) -> str:
-        """Return the command, as a shell takes it.
+        """Return the command, quoted for a shell.
 
         >>> CommandLine(Path("my query.yaml"), "out", is_local=True)("correct")
         "tailrace correct 'my query.yaml' --warehouse out --engine local"

@@ -36,7 +36,7 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def parse_connection(text: str) -> Connection:
-    """Parse a connection in Airflow's JSON; raise ValueError, TypeError or AttributeError where it is not one."""
+    """Parse a connection in Airflow's JSON; raise ValueError, TypeError or AttributeError if it is not one."""
     declared = json.loads(text)
     extra = declared.get("extra") or {}
     extra = json.loads(extra) if isinstance(extra, str) else extra

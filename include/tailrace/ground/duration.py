@@ -22,7 +22,7 @@ _NAMES = {
 }
 _UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
 _OTHER_UNITS = {"m": "min", "msec": "ms", "msecs": "ms"}
-"""Units of other systems whose letters are nearer to another unit's."""
+"""Units of other systems whose letters are nearer to the wrong unit."""
 
 _LONGEST_MS = 36_525 * 86_400_000
 _PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
@@ -35,9 +35,9 @@ class NoDurationError(ValueError):
     Attributes
     ----------
     near : str or None
-        The duration of the same number in the unit with the nearest name; None where no unit is near.
+        The same number with the unit of the nearest name; None if no unit is near.
     choice : str or None
-        Of a number without a unit: the durations that it may mean, "5 ms, 5 s or 5 min".
+        For a number without a unit, the durations that it may mean: "5 ms, 5 s or 5 min".
     """
 
     def __init__(self, text: Any, near: str | None) -> None:
@@ -73,7 +73,7 @@ def _near(number: str, unit: str) -> str | None:
 
 
 def _choice(number: str) -> str | None:
-    """Return the durations that a number without a unit may mean, in words; None of another text."""
+    """Return in words the durations that a number without a unit may mean; None for another text."""
     if not _NUMBER.fullmatch(number):
         return None
     units = ("s", "min", "h") if "." in number else ("ms", "s", "min")

@@ -1,6 +1,6 @@
-"""Exceptions for refused input, with messages that a newcomer can act on; commands turn them into exit codes.
+"""Exceptions with messages that a newcomer can act on; commands turn them into exit codes.
 
-The second paragraph of such a class says what the user does. The reference of errors has it, and the first one.
+The second paragraph of such a class says what the user should do. The reference of errors quotes both paragraphs.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ class Refused(Exception):
 
 
 def printable(text: str) -> str:
-    """Escape what can't be printed, so that a terminal takes no part of a text for a command."""
+    """Escape unprintable characters, so that a terminal does not execute parts of a text."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 RIGHT = "; right would be: "
-"""What stands between the fault and the remedy in the text of a `ConnectionError`."""
+"""The text between the fault and the remedy of a `ConnectionError`."""
 
 
 def with_remedy(error: ConnectionError) -> str:
-    """Return the text of a `ConnectionError`, which names the place and no secret, with a remedy if it has none."""
+    """Return the text of a `ConnectionError`; add a remedy if it has none. It contains no secret."""
     text = str(error)
     return text if RIGHT in text else f"{text}{RIGHT}a server that runs, and can be reached from here"
 

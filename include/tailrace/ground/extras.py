@@ -1,4 +1,4 @@
-"""The extras of the package: which modules each one brings, and the refusal of what needs a missing one."""
+"""The extras of the package: the modules of each, and the refusal if one is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXTRAS = {
     "sql": ("sqlglot", "duckdb"),
     "video": ("av",),
 }
-"""The modules of each extra, imported where they are used; of a module of two extras the later one is its own."""
+"""The modules of each extra, imported where they are used; a module of two extras belongs to the later one."""
 
 _TITLES = {
     "airflow": "Apache Airflow",
@@ -41,14 +41,14 @@ _EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in mo
 
 
 def require_extra(where: str, extra: str, instead: str | None = None) -> None:
-    """Refuse what needs an extra of which a module is not installed.
+    """Refuse an option or setting if a module of the extra that it needs is not installed.
 
     Parameters
     ----------
     where : str
-        What needs it: an option, or a place in a query file.
+        The option, or the place in a query file, that needs the extra.
     instead : str, optional
-        What would do without it.
+        An alternative that does not need the extra.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def require_extra(where: str, extra: str, instead: str | None = None) -> None:
 
 
 def validate_extra(extra: str) -> None:
-    """Raise the validation error of a section that needs an extra of which a module is not installed.
+    """Raise a section's validation error if a module of the extra that it needs is not installed.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def validate_extra(extra: str) -> None:
 
 @contextmanager
 def refused_if_missing(where: str) -> Iterator[None]:
-    """Turn the failed import of a module of an extra into the refusal that names the extra."""
+    """Turn a failed import of an extra's module into a refusal that names the extra."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -83,12 +83,12 @@ def refused_if_missing(where: str) -> Iterator[None]:
 
 
 def missing_from(extra: str) -> str | None:
-    """Return which module of an extra is not installed, as a fault in words; None where all are."""
+    """Return in words which module of an extra is not installed; None if all are."""
     return next((_fault(module) for module in EXTRAS[extra] if not _is_installed(module)), None)
 
 
 def remedy_of(extra: str) -> str:
-    """Return how an extra is installed."""
+    """Return the remedy for a missing extra."""
     return f"the extra: pip install 'tailrace[{extra}]'; make setup brings it"
 
 

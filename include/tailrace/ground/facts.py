@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 Subject = str
-"""The subject of a fact: a slack policy's `settings`, a partition `plan`, or the version of a table.
+"""The subject of a fact: a slack policy's `settings`, a partition `plan`, the number of `tasks`, or a table's version.
 
-A dimension table is the subject `table`. Each lookup's table is its own subject: `lookup STREAM.NAME`. The number of
-`tasks` is the last one.
+The subject of a dimension table is `table`, and of a lookup's table `lookup STREAM.NAME`.
 """
 
 TABLE = "table"
@@ -34,17 +33,17 @@ class Fact:
     version : int
         From 1 on, for each subject.
     since : int
-        Settings: the first tick in which they hold, since the clock acts by ticks. A plan, a table: the ordinal of the
-        first segment for which it holds, since readers know no final ticks.
+        For settings: the first tick in which they hold, since the clock acts by ticks. For a plan or a table: the
+        ordinal of the first segment for which it holds, since readers know no final ticks.
     value : mapping
         The new configuration as JSON values; compare the parsed values, not the text.
     evidence : str
         The reason for it, in words.
     batch : int
-        The batch before which it was stamped.
+        It was stamped before this batch.
     earlier_event, earlier_tick : int or None
-        A plan: the greatest event time of the tuples before it, in ms, and the greatest number of their ticks; None
-        where there were none, or none of them lives any more.
+        For a plan: the greatest event time (ms) and tick of the tuples before it; None if there were none, or all have
+        expired.
     """
 
     about: Subject
@@ -62,7 +61,7 @@ Facts = tuple[Fact, ...]
 
 
 def newest(facts: Facts, subject: Subject) -> Fact | None:
-    """Return the newest fact about a subject; None where there is none."""
+    """Return the newest fact about a subject; None without one."""
     return next((fact for fact in reversed(facts) if fact.about == subject), None)
 
 
@@ -106,7 +105,7 @@ def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int
     """Drop the plans whose tuples have all expired.
 
     The newest plan stays; if no earlier tuple lives, its `earlier_event` and `earlier_tick` become None. A tuple of an
-    incomplete tick lives however old it is: it still meets the others of its tick.
+    incomplete tick has not expired, however old: it still meets the others of its tick.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Types of a query file's fields, and validation errors in the project's own words."""
+"""Types of a query file's fields, and validation errors with fault and remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def field_error(fault: str, remedy: str, field: str | None = None, in_sql: str |
     """Build a validation error that says what is wrong and what would be right.
 
     `field` names the faulty field of the section; dots lead into a section below it. `in_sql` is the remedy for a query
-    written in SQL, where it differs.
+    in SQL, if it differs.
     """
     context = {"fault": fault, "remedy": remedy, "field": field, "in_sql": in_sql}
     return PydanticCustomError("taught", "{fault}; right would be: {remedy}", context)
@@ -58,7 +58,7 @@ def _known_zone(name: str) -> str:
 
 
 def near_zones(name: str) -> list[str]:
-    """Return the time zones with the names nearest to a wrong one, else those with the nearest names of cities."""
+    """Return the time zones with names nearest to a wrong one, or else with the nearest names of cities."""
     zones = sorted(available_timezones())
     if near := get_close_matches(name, zones, 3):
         return near
@@ -121,7 +121,7 @@ Tasks = Annotated[int, Field(ge=1, le=64)]
 
 
 def null_word(value: Any) -> Any:
-    """Return the word `null` where YAML has parsed it as None."""
+    """Return the word `null` if YAML has parsed it as None."""
     return "null" if value is None else value
 
 

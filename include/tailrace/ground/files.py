@@ -1,4 +1,4 @@
-"""Atomic file writes: after a crash, too, a file is either complete or absent."""
+"""Atomic file writes: even after a crash, a file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _URL_AS_PATH = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/|file:")  # a Path has merg
 
 
 def is_url(path: str | Path) -> bool:
-    """Return whether a path is a URL, also where a `Path` was made from one."""
+    """Return whether a path is a URL, or a `Path` that was made from one."""
     return (_URL_AS_PATH if isinstance(path, Path) else _URL).match(str(path)) is not None
 
 
@@ -47,7 +47,7 @@ def new_file(target: Location) -> Iterator[Path]:
 def write_atomically(target: Location, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file atomically, with an fsync of its content before it replaces the target.
 
-    `mode` is the new file's mode, before the umask; an object in a store has none.
+    `mode` is the new file's mode, before the umask; it does not apply to an object.
     """
     if not isinstance(target, Path):
         target.write_bytes(_encoded(content))

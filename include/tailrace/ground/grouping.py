@@ -18,7 +18,7 @@ Codes = NDArray[np.int32]
 How = Literal["sum", "min", "max"]
 
 _FOLDS: dict[How, int] = {"sum": SUM, "min": MIN, "max": MAX}
-_MAX_ROWS = 1 << 31  # rows are counted in 32 bits
+_MAX_ROWS = 1 << 31  # the limit of rows, which are counted in 32 bits
 
 
 def run_numbers(code: Ints, low: int, high: int) -> tuple[Ints, Codes] | None:
@@ -38,7 +38,7 @@ def run_numbers(code: Ints, low: int, high: int) -> tuple[Ints, Codes] | None:
 
 
 def _sorted(sort: Any, code: Ints, low: int, high: int) -> tuple[Ints, Codes]:
-    """Sort codes by compiled code; return each code minus the least one, ascending, and its row."""
+    """Sort codes by compiled code; return them, less the least one, in ascending order, and the row of each."""
     n, digits = len(code), max(1, -(-(high - low).bit_length() // DIGIT_BITS))
     counts = np.empty(digits * BUCKETS, np.int64)
     keys, rows = np.empty((2, n), np.int64), np.empty((2, n), np.int32)

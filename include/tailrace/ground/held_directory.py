@@ -14,16 +14,16 @@ from tailrace.ground.errors import Refused, refuse
 
 @contextmanager
 def held_directory(directory: Path, where: str, in_use: Callable[[], Refused]) -> Iterator[None]:
-    """Hold a directory, which is made, for this process.
+    """Create a directory, and hold it for this process.
 
-    The system's lock on the directory itself leaves no file, and ends with the process in any case.
+    The lock is on the directory itself: it leaves no file, and ends with the process.
 
     Parameters
     ----------
     where : str
         The argument that names the directory, for messages.
     in_use : callable
-        Makes the refusal where another process holds the directory.
+        Builds the refusal if another process holds the directory.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def held_directory(directory: Path, where: str, in_use: Callable[[], Refused]) -
 
 
 def _open(directory: Path, where: str) -> int:
-    """Make a directory, and open it."""
+    """Create a directory, and open it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if not os.access(directory, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""What a notebook shows: tables and named texts as HTML, in which all text is escaped."""
+"""HTML for notebooks: tables and named texts, with all text escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 _MOST_CHARACTERS = 200
-"""The longest text of a cell; the rest of it is cut off."""
+"""The longest text in a cell; the rest is cut off."""
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
@@ -18,7 +18,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = 
 
 
 def named_texts(texts: Mapping[str, str]) -> str:
-    """Return texts by their names as a table of two columns; a text of several lines keeps them."""
+    """Return named texts as a table of two columns; line breaks are kept."""
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{_lines(text)}</td></tr>" for name, text in texts.items())
     return f"<table><tbody>{rows}</tbody></table>"
 

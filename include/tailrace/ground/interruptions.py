@@ -1,7 +1,7 @@
-"""Whether a signal has asked this process to end, for loops that go on after errors.
+"""Records that a signal has asked this process to end, for loops that continue after errors.
 
-An extension that calls Python, such as deltalake or PyArrow, may turn a KeyboardInterrupt into an error of its own. A
-loop that retries what fails would then go on for ever.
+An extension that calls Python, such as deltalake or PyArrow, may turn a KeyboardInterrupt into its own error. A loop
+that retries after errors would then never end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def note_interruption() -> None:
 
 
 def forget_interruptions() -> None:
-    """Begin without a noted interruption."""
+    """Forget a noted interruption."""
     _asked.clear()
 
 

@@ -1,4 +1,4 @@
-"""Rows of Arrow tables as JSON objects, from which the JSON source reads the same values back."""
+"""Writes rows of Arrow tables as JSON objects, from which the JSON source reads the same values."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _has_json(dtype: pa.DataType) -> bool:
 
 
 def json_texts(column: pa.Array) -> pa.Array:
-    """Return the JSON text of each value of a column; `null` of a null."""
+    """Return the JSON text of each value of a column; `null` for a null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     dtype = column.type

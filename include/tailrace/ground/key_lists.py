@@ -1,6 +1,6 @@
-"""Lists of keys as one key: the canonical JSON text of a tuple's values, such as ["DE",null], and back.
+"""Keys of several columns: encodes a tuple's values as a canonical JSON text, such as ["DE",null], and decodes it.
 
-Dates and timestamps are texts, as `json_rows` writes them; a column's type says what its texts are.
+Dates and timestamps are texts, as `json_rows` writes them; the column's type distinguishes them from other texts.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ KEY_PART = "key "
 """The prefix of the columns that hold the parts of a composite key; a number from 1 on follows."""
 
 _JSON_TYPES = {str, int, bool, type(None)}
-_FEW_CODES = 4  # codes a row: up to here a table of all codes is cheaper than hashing
+_FEW_CODES = 4  # codes per row, up to which a table of all codes is cheaper than hashing
 
 
 def key_texts(parts: Sequence[pa.Array]) -> pa.DictionaryArray:
-    """Encode the keys of n tuples, given a column for each part, as texts that are equal where all parts are equal.
+    """Encode the keys of n tuples, given a column for each part, as texts; these are equal if all parts are equal.
 
     Each distinct combination, and each distinct value of a part, is formatted once.
 
     Parameters
     ----------
     parts : list of Array, length n
-        Of a type of keys, perhaps dictionary-encoded; null is a value like any other.
+        Of types allowed for keys, perhaps dictionary-encoded; null is a value like any other.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _encoded(part: pa.Array) -> tuple[pa.Array, Ints]:
 
 
 def _dense(code: Ints, size: int) -> tuple[Ints, int]:
-    """Renumber the codes (below `size`) that occur, from 0 on; return them, and the number of distinct codes."""
+    """Renumber the occurring codes (below `size`) from 0 on; return them, and their distinct number."""
     if size <= _FEW_CODES * len(code) + 1024:
         occurs = np.zeros(size, bool)
         occurs[code] = True
@@ -94,7 +94,7 @@ def _dense(code: Ints, size: int) -> tuple[Ints, int]:
 
 
 def _first_rows(code: Ints, size: int) -> Ints:
-    """Return, for each code, a row that has it."""
+    """Return a row with each code."""
     row = np.zeros(size, np.int64)
     row[code] = np.arange(len(code))
     return row

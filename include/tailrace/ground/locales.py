@@ -1,4 +1,4 @@
-"""The encoding of file names: UTF-8, in this process and in those that it starts."""
+"""The encoding of file names: UTF-8, in this process and in its child processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def utf_8_locale(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def name_fault(path: Path | str) -> str | None:
-    """Return why programs might find different files under a path; None where they all find the same."""
+    """Return the reason why programs might find different files at a path; None if they find the same."""
     text = str(path)
     if text.isascii():
         return None

@@ -1,7 +1,7 @@
 """Equality of rows by some of their columns: numbers of distinct rows, and positions of equal rows in another table.
 
-Arrow's joins leave nulls unmatched, and pandas hashes its own strings only up to the first NUL. Here null is a value
-like any other, and strings compare whole.
+Here null is a value like any other, and strings are compared whole. Arrow's joins leave nulls unmatched, and pandas
+hashes its own strings only up to the first NUL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
 
 
 def _comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return a column that Arrow can compare: of lists and structs, which it can't, the text of each value."""
+    """Return a column that Arrow can compare: lists and structs are replaced by their texts."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
@@ -61,5 +61,5 @@ def last_indices(number: Ints) -> Ints:
 
 
 def select(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-    """Select rows; return the rows uncopied where all are selected."""
+    """Select rows; return them uncopied if all are selected."""
     return rows if mask.all() else rows.filter(pa.array(mask))

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, among: Iterable[str]) -> str | None:
-    """Return the word nearest to a misspelt one, first one that differs in case alone; None where none is near."""
+    """Return the word nearest to a misspelt one; one that only differs in case comes first. None if none is near."""
     by_folded: dict[str, list[str]] = {}
     for each in among:
         by_folded.setdefault(each.casefold(), []).append(each)

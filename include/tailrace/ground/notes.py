@@ -1,4 +1,4 @@
-"""Notes on errors: what stands although something failed."""
+"""Notes on errors, such as which results remain despite the error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def noting(note: Callable[[Exception], str]) -> Iterator[None]:
-    """Add a note to an error inside; an empty one, or one that can't be made, is left out.
+    """Add a note to an error raised in the block; leave out an empty note, or one that can't be made.
 
     >>> try:
     ...     with noting(lambda error: "two rows are written"):

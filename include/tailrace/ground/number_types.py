@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 EXACT = 1 << 53
-"""Doubles hold each integer up to this one."""
+"""Doubles represent each integer up to this one exactly."""
 
 _EXACT_POWER = 22
-"""Doubles hold each power of ten up to this one."""
+"""Doubles represent each power of ten up to this one exactly."""
 
 
 def is_number(dtype: pa.DataType) -> bool:

@@ -17,7 +17,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.object_stores import store_errors, store_of
 from tailrace.ground.object_urls import ObjectUrl, parse_object_url
 
-_VERSION: tuple[Literal["e_tag"], Literal["version"]] = ("e_tag", "version")  # a service uses one of the two
+_VERSION: tuple[Literal["e_tag"], Literal["version"]] = ("e_tag", "version")  # each service uses one of the two
 
 
 class Stored(NamedTuple):
@@ -130,7 +130,7 @@ class ObjectPath:
                 raise
 
     def stored(self) -> Stored | None:
-        """Read the object with its version; None where it does not exist."""
+        """Read the object with its version; None if it does not exist."""
         try:
             with store_errors(self.url):
                 result = obstore.get(self._store, self._key)
@@ -140,7 +140,7 @@ class ObjectPath:
             return None
 
     def create(self, content: bytes) -> bool:
-        """Create the object; return False, with nothing written, where it exists."""
+        """Create the object; if it exists, return False and write nothing."""
         return self._put(content, "create")
 
     def replace(self, content: bytes, version: str) -> bool:

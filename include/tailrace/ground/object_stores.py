@@ -37,7 +37,7 @@ class _Service(NamedTuple):
 
 
 EXAMPLE = '{"extra": {"endpoint_url": "https://…", "region_name": "eu-central-1"}}'
-"""A connection to a store of the kind of S3, in JSON."""
+"""An example of a connection to an S3 store, in JSON."""
 
 _SERVICES = {
     "s3": _Service(
@@ -98,7 +98,7 @@ def store_of(store: str, connection: str | None) -> ObjectStore:
     config: Any = settings
     try:
         return from_url(store, config=config, client_options=client, retry_config=_RETRIES)
-    except BaseError:  # its text may show a secret
+    except BaseError:  # the error's text may show a secret
         where = f"connection {connection}" if connection else store
         raise refuse(
             where, f"its settings make no client of {store}", "the settings that the service asks for"

@@ -1,6 +1,6 @@
-"""Environment variables, some secret, that reach a driver on another machine in a file.
+"""Environment variables, some secret, that are passed to a driver on another machine in a file.
 
-A platform shows the environment of its processes in logs. So the environment holds the file's name alone.
+A platform shows the environment of its processes in logs, so the environment only has the file's name.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def polls(within_s: float, every_s: float) -> Iterator[float]:
-    """Yield the elapsed seconds at each poll: one at once, one every `every_s`, and a last one after `within_s`."""
+    """Yield the elapsed seconds at each poll: the first at once, then every `every_s`, the last after `within_s`."""
     start_s = time.monotonic()
     while True:
         elapsed_s = time.monotonic() - start_s

@@ -26,7 +26,7 @@ def merge_ranges(low: Ints, high: Ints) -> Ranges:
 
 
 def coarsen_ranges(ranges: Ranges, most: int) -> Ranges:
-    """Cover the ranges by at most `most` ranges that leave out the widest gaps."""
+    """Cover ranges by at most `most` ranges, which leave out the widest gaps."""
     low, high = ranges
     gaps = low[1:] - high[:-1]
     wide_gaps = np.sort(np.argsort(gaps, kind="stable")[max(len(gaps) - most + 1, 0) :])

@@ -9,7 +9,7 @@ LONGEST_S = 60.0
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause after a number of failures in a row: 0 after none, then 1, 2, 4 … 60 seconds."""
+    """Return the pause after a number of consecutive failures: 0 after none, then 1, 2, 4 … 60 seconds."""
     return min(2.0 ** min(failures - 1, 10), LONGEST_S) if failures else 0.0
 
 

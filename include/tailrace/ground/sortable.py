@@ -1,8 +1,8 @@
-"""Integers as text that sorts in numeric order, for a column that holds integers and strings."""
+"""Encodes integers as texts that sort in numeric order, for a column that holds integers and strings."""
 
 from __future__ import annotations
 
-_BIAS = 1 << 63  # makes every int64 non-negative
+_BIAS = 1 << 63  # added, so that every int64 becomes non-negative
 _DIGITS = len(str((1 << 64) - 1))
 
 

@@ -13,8 +13,8 @@ VARIABLE = "TAILRACE_SOURCES"
 def outside_roots(path: Path | str) -> Problem | None:
     """Return the problem of a source that lies under no root; None if it may be read.
 
-    Its symbolic links are resolved first. Without the variable a source may lie anywhere. A variable that names no
-    root, or a relative one, is itself the problem. Roots are directories, so the URL of an object store (a text) lies
+    Symbolic links are resolved first. Without the variable a source may lie anywhere. If the variable names no root, or
+    a relative one, that is the problem. Roots are directories, so the URL of an object store (a text) lies
     under none.
     """
     text = os.environ.get(VARIABLE)

@@ -14,7 +14,7 @@ INT, TEXT, REAL, BOOLEAN = pa.int64(), pa.string(), pa.float64(), pa.bool_()
 
 
 class Column(NamedTuple):
-    """A column of a table; its type is None where it depends on the query."""
+    """A column of a table; its type is None if it depends on the query."""
 
     dtype: pa.DataType | None
     meaning: str
@@ -32,7 +32,7 @@ class TableSchema:
     writer : str
         The jobs that write it.
     about : str
-        The rows, in Markdown; its links are relative to `docs/`.
+        A description of the rows, in Markdown; links are relative to `docs/`.
     columns : mapping
         The columns that every query has, by name, in the order of Delta's schema.
     by_kind : mapping
@@ -53,7 +53,7 @@ class TableSchema:
         return pa.schema([(name, dtypes.get(name, column.dtype)) for name, column in self.columns.items()])
 
     def batch(self, rows: Sequence[Mapping[str, Any]], **dtypes: pa.DataType) -> pa.RecordBatch:
-        """Convert rows to a batch with the table's columns; times are given, and stay, in ms.
+        """Convert rows to a batch with the table's columns; times are and stay in ms.
 
         Raises
         ------

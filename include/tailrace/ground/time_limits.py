@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The first and the last millisecond that `format_time` can print and that tables can be searched for: years 1 to 9999.
+"""The first and the last millisecond that can be printed, and searched for in tables: years 1 to 9999.
 """
 
 BEFORE_ALL, AFTER_ALL = -(1 << 60), 1 << 60

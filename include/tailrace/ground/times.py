@@ -16,9 +16,9 @@ INT96_UNIT = "us"
 """The unit in which Parquet's INT96 times (Spark's) are read: Arrow's default, ns, wraps outside 1677–2262."""
 
 EVENT_US, ARRIVAL_US = "event_us", "arrival_us"
-"""The columns of tuples with the microseconds of a time after its whole millisecond, 0 to 999.
+"""The columns of tuples with the microseconds of a time beyond its whole milliseconds, 0 to 999.
 
-The clock and the windows count in milliseconds. What is ordered or bounded by times counts these microseconds, too."""
+The clock and the windows count in milliseconds. Orders and bounds of times also use these microseconds."""
 
 _WHOLE = {"event_time": EVENT_US, "arrival_time": ARRIVAL_US}
 
@@ -40,7 +40,7 @@ def with_times(rows: pa.Table, schema: pa.Schema, name: str = "a table") -> pa.T
 
 
 def other_columns(what: str, given: Iterable[str], declared: Iterable[str]) -> ValueError:
-    """Build the error of rows whose columns are not the declared ones."""
+    """Build the error for rows whose columns differ from the declared ones."""
     surplus, missing = sorted({*given} - {*declared}), sorted({*declared} - {*given})
     faults = [f"{fault} {', '.join(names)}" for fault, names in (("surplus", surplus), ("missing", missing)) if names]
     return ValueError(
@@ -55,7 +55,7 @@ def whole_times(tuples: pa.RecordBatch | pa.Table, name: str) -> NDArray[np.int6
 
 
 def joined_times(tuples: pa.Table) -> pa.Table:
-    """Put the times of tuples together as timestamps; the inverse of `split_times`."""
+    """Combine the times of tuples to timestamps; the inverse of `split_times`."""
     for name, rest in _WHOLE.items():
         micros = pa.array(whole_times(tuples, name)).cast(TIME)
         tuples = tuples.set_column(tuples.schema.get_field_index(name), name, micros).drop_columns([rest])
@@ -63,7 +63,7 @@ def joined_times(tuples: pa.Table) -> pa.Table:
 
 
 def split_times(tuples: pa.Table) -> pa.Table:
-    """Split the times of tuples, which are timestamps in microseconds, into milliseconds and the rest."""
+    """Split the times of tuples, timestamps in microseconds, into milliseconds and the remainder."""
     for name in [name for name in _WHOLE if name in tuples.schema.names]:
         micros = tuples.column(name).cast(TIME).cast(pa.int64()).to_numpy()
         ms = micros // 1000
@@ -73,7 +73,7 @@ def split_times(tuples: pa.Table) -> pa.Table:
 
 
 def stored_column(name: str) -> str:
-    """Return the column of a table that has a column of tuples, before `split_times`."""
+    """Return the name in tables, before `split_times`, of a column of tuples."""
     return next((time for time, rest in _WHOLE.items() if rest == name), name)
 
 

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LONG_DECIMAL = 18
-"""A decimal of more digits does not fit into 64 bits."""
+"""The most digits of a decimal that fits into 64 bits."""
 
 _LOW = np.int64(0xFFFFFFFF)
 _SIGN = np.int64(-(1 << 63))
@@ -45,7 +45,7 @@ class ValueColumn:
 
     @cached_property
     def is_value(self) -> NDArray[np.bool_]:
-        """The values that are not null, as a mask of shape (n,)."""
+        """Mask of the values that are not null, shape (n,)."""
         return np.asarray(self.column.is_valid())
 
     @cached_property
@@ -71,9 +71,9 @@ class ValueColumn:
 
     @cached_property
     def limbs(self) -> list[Ints]:
-        """Exact numbers as base-2³² digits, the lowest first and the last one signed; shape (n,) each, 0 for null.
+        """Exact numbers as digits to base 2³², the lowest first and the last one signed; shape (n,) each, 0 for null.
 
-        Two of them hold 64 bits, four hold a long decimal.
+        Two digits hold 64 bits, four hold a long decimal.
         """
         if is_of_64_bits(self.column.type):
             return [self.integers & _LOW, self.integers >> 32]
@@ -104,7 +104,7 @@ class ValueColumn:
 
 
 def stored_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type in which `ValueColumn.objects` are stored."""
+    """Return the type of the values in `ValueColumn.objects`."""
     if is_of_64_bits(dtype):
         return pa.int64()
     if pa.types.is_decimal(dtype):
@@ -113,7 +113,7 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def restored(values: pa.Array, is_null: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
-    """Convert stored values back to their own type, null where there is none: the inverse of `ValueColumn.objects`."""
+    """Convert stored values back to their type, with null for no value; the inverse of `ValueColumn.objects`."""
     if pa.types.is_decimal(dtype) and not is_of_64_bits(dtype):
         texts = [_NO_DECIMAL if gone else text for text, gone in zip(values.to_pylist(), is_null.tolist(), strict=True)]
         words = np.frombuffer(b"".join(texts), ">i8").astype(np.int64).reshape(-1, 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number of things in words; `plural` is by default the noun and an s."""
+    """Return a number of things in words; the default `plural` is the noun with an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 

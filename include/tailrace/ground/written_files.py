@@ -1,4 +1,4 @@
-"""Records of files that workers wrote, by which the driver adds the files to a table's log."""
+"""Records of files that workers wrote; the driver adds these files to a table's log."""
 
 from __future__ import annotations
 

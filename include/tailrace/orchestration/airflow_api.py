@@ -21,7 +21,7 @@ _MAY_REPEAT = ("GET", "PATCH")  # idempotent
 
 @dataclass(frozen=True)
 class Patience:
-    """The retries of a request without an answer, as a busy laptop may not answer for minutes.
+    """How a request without an answer is retried, as a busy laptop may not answer for minutes.
 
     Attributes
     ----------

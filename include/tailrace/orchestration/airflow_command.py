@@ -18,7 +18,7 @@ from typing import Any
 from tailrace.ground.retries import pause_s
 
 _LOCK_MESSAGE = "database is locked"
-_BACKFILL_MESSAGE = "Another backfill is running"  # ours, if a lock stopped it half-way: Airflow ends it in 2 min or so
+_BACKFILL_MESSAGE = "Another backfill is running"  # or ours, stopped by a lock: it ends in 2 min
 TRIES_S = 600.0
 
 

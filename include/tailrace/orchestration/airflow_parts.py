@@ -5,11 +5,10 @@
 The log servers always listen on all addresses. They serve logs of other machines; on one machine the API server reads
 the files itself.
 
-A component that ends is started again, as a service manager would: a scheduler gives up when two transactions collide
-in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM. The embedded driver host that
-the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed. Each
-such event is printed, and added to the file `EVENTS` in the working directory. That is AIRFLOW_HOME; its logs are
-rotated.
+A component that ends is started again, as by a service manager: a scheduler gives up when two transactions collide in
+SQLite. If one ends again and again, all components end; so do they after SIGINT and SIGTERM. The embedded driver host,
+whose directory is in the environment variable TAILRACE_EMBEDDED_HOST, is also started again if it was killed. Each such
+event is printed, and added to the file `EVENTS` in the working directory, AIRFLOW_HOME. The logs there are rotated.
 """
 
 from __future__ import annotations
@@ -35,13 +34,12 @@ EVENTS = "events.log"
 """The file of events, since the last start."""
 
 API_SERVER = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
-"""The environment variables of the API server by which it returns memory that the console has used; tasks are faster
-without them."""
+"""Environment variables that make the API server return memory used by the console; tasks are faster without them."""
 
 AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 _POLL_S, _TERMINATION_S = 0.5, 20.0
-RESTARTS, _RECENT_S = 3, 600.0  # a component is restarted so often within so long
+RESTARTS, _RECENT_S = 3, 600.0  # the most restarts of a component, and within which time
 
 
 def main() -> int:

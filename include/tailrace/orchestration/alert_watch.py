@@ -1,4 +1,4 @@
-"""Observes the conditions of a query's alerts, in the polls of its driver and in its verdict."""
+"""Observes the conditions of a query's alerts, in each poll of its driver and in the verdict on it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tailrace.storage.status import OVER, Status
 if TYPE_CHECKING:
     from tailrace.correction.promise_state import PromiseReader
 
-LOST_AFTER_S = 30.0  # how long a driver host may be silent, as an alert is due within a minute
+LOST_AFTER_S = 30.0  # how long a driver host may be silent: an alert is due within a minute
 FRESH_MS = 15_000  # a driver that has reported within this time lives
 PROMISE_EVERY_S = 20.0  # interval between two looks at the measured errors
 PAUSES_S = (5.0, 10.0, 20.0, 40.0, 80.0)
-CALM_S = 60.0  # a lag that was within its bound for so long is over
+CALM_S = 60.0  # a lag is over after this time within its bound
 _AGAIN_S = 15.0  # interval between tries, so that a hanging receiver does not stop the watch
 
 
@@ -44,7 +44,7 @@ class AlertWatch:
         self._down_since_s: float | None = None
         self._promise: PromiseReader | None = None
         self._promise_at_s = self._failed_at_s = -math.inf
-        self._lag_at_s = time.monotonic()  # unknown yet: a lag reported by an earlier watch ends after a while
+        self._lag_at_s = time.monotonic()  # unknown at first; a lag reported by an earlier watch ends after a while
 
     def observe(self, status: DriverStatus | None) -> None:
         """Handle one poll of the driver; None where its host did not answer."""
@@ -92,7 +92,7 @@ class AlertWatch:
             self._echo("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
 
     def _observe_places(self, reported: Status, after_ms: int) -> None:
-        """Observe whether a place takes no answers, which is over once each has taken some from the same driver."""
+        """Observe whether a target takes no answers; this is over once each has taken some from the same driver."""
         if reported.state in OVER:
             return
         if not reported.away:
@@ -102,7 +102,7 @@ class AlertWatch:
             self._echo("place_away", True, "; ".join([*problems, *held]))
 
     def _echo(self, condition: str, is_active: bool, detail: str) -> None:
-        """Report an observation; an alert that can't be sent does not stop the others."""
+        """Report an observation; if an alert can't be sent, the others still are."""
         try:
             self._incidents.observe(condition, is_active, detail)
         except Undelivered:
@@ -120,7 +120,7 @@ class AlertWatch:
 
 
 def alert_of_end(file: Path, layout: Layout, driver: Driver | None, detail: str, log: Callable[[str], Any]) -> None:
-    """Notify of a driver that has ended for good without a request; it never raises.
+    """Notify that a driver has ended for good without a request; never raise.
 
     Retry a failed delivery after `PAUSES_S`, as nobody watches any more afterwards.
 

@@ -18,7 +18,7 @@ from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 
-STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`: publish_<query> has its events
+STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`, whose events publish_<query> sends
 CORRECTION_READS, CORRECTION_WRITES = ("late",), ("quality",)  # without `corrections`, likewise
 CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
@@ -43,7 +43,7 @@ def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
 
 
 def sources(query: Query) -> list[Asset]:
-    """Return assets of the paths, topics and answers that the query's streams read, and of its tables."""
+    """Return assets of the paths, topics and answers that the query's streams read, and of the tables that it joins."""
     read = [stream.source for stream in query.streams.values()]
     upstream = [
         _asset(source.query, name) for source in read if isinstance(source, AnswersSource) for name in PUBLISHED
@@ -54,8 +54,8 @@ def sources(query: Query) -> list[Asset]:
 
 
 def _read(uri: str) -> Asset:
-    """Return the asset of a place that a query reads; in the warehouse, the asset of the table of another query."""
-    with suppress(Refused):  # the warehouse may be known to the tasks alone
+    """Return the asset of a location that a query reads; within the warehouse, the asset of another query's table."""
+    with suppress(Refused):  # perhaps only the tasks know the warehouse
         warehouse = settings.warehouse()
         root = warehouse.as_uri() if isinstance(warehouse, Path) else warehouse.rstrip("/")
         match uri.removeprefix(f"{root}/").split("/"):
@@ -74,14 +74,14 @@ def uncorrected(query: Query, gap_ms: int) -> Asset:
 
 
 def published(query: Query) -> list[Asset]:
-    """Return assets of the tables of answers, whose events come while the stream runs."""
+    """Return assets of the tables of answers, which have events while the stream runs."""
     return tables(query, PUBLISHED if query.has_late_tuples else PUBLISHED[:1])
 
 
 def places(query: Query) -> dict[str, Asset]:
-    """Return assets of the places of a query's answers, by their names; their events come while the stream runs.
+    """Return assets of the delivery targets of a query, by name, which have events while the stream runs.
 
-    A topic or a table of PostgreSQL has the same asset for the queries that write it and those that read it.
+    A topic or PostgreSQL table has the same asset for queries that write it and that read it.
     """
     return {CURRENT: _asset(query.name, CURRENT)} | {name: Asset(uri) for name, uri in query.answers.uris.items()}
 
@@ -93,7 +93,7 @@ def commits(query: Query, interval_s: float = INTERVAL_S) -> Asset:
 
 
 def _asset(query: str, name: str, watchers: Sequence[AssetWatcher] = ()) -> Asset:
-    """Return an asset of a query; Airflow's page of it shows its `extra`, which links to the page of the query."""
+    """Return an asset of a query; its `extra`, which Airflow shows, links to the query's page."""
     extra: dict[str, JsonValue] = {"page": page_url(query, _PARTS.get(name, "answers"))}
     uri = f"tailrace://{query}/{name}"
     return Asset(name=f"{query}.{name}", uri=uri, group="tailrace", watchers=list(watchers), extra=extra)

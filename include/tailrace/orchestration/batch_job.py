@@ -24,7 +24,7 @@ from tailrace.orchestration.submit import Options
 from tailrace.storage.layout import Layout
 
 _EXIT_REFUSED = 2
-_OF_FAILURES = "refused ", "failed "  # with these our commands begin the reason of their end
+_OF_FAILURES = "refused ", "failed "  # our commands begin the reason of their end with these
 _LAST_LINES = 5
 _KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
@@ -49,7 +49,7 @@ class BatchJob(LineageMixin, SparkSubmitOperator):
     """File name of the app, in the directory of the Spark apps."""
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
-        super().__init__(conn_id=settings.SPARK, deploy_mode="client", **kwargs)  # where the fence reaches it
+        super().__init__(conn_id=settings.SPARK, deploy_mode="client", **kwargs)  # so that the fence reaches it
         self.query, self.file = query, file
 
     @abstractmethod
@@ -90,7 +90,7 @@ class BatchJob(LineageMixin, SparkSubmitOperator):
         return None if self._hook is None else self._hook._submit_sp
 
     def _last_words(self) -> str:
-        """Return what the app said at its end: its refusal or failure, else its last lines."""
+        """Return the app's last output: its refusal or failure, else its last lines."""
         assert self._hook is not None
         lines = self._hook._submit_log_tail.splitlines()[2:]  # after an empty line and a heading
         begins = [number for number, line in enumerate(lines) if line.startswith(_OF_FAILURES)]
@@ -98,13 +98,13 @@ class BatchJob(LineageMixin, SparkSubmitOperator):
 
     @property
     def _mark(self) -> str:
-        """The name of the environment variable that marks the job's processes; child processes inherit it."""
+        """The environment variable that marks the job's processes; child processes inherit it."""
         return f"TAILRACE_{self.job.upper()}"
 
     def _fence(self) -> list[int]:
-        """Kill every process of this kind of job of this query on this machine; return their pids.
+        """Kill every process on this machine of this query's jobs of this kind; return their pids.
 
-        This includes the processes of a job whose Airflow worker was killed.
+        These may be left of a job whose Airflow worker was killed.
         """
         home = self._home()
         return fence.kill(lambda: fence.carrying(self._mark, lambda value: value == home), _KILL_TIMEOUT_S)

@@ -30,7 +30,7 @@ class CalibrateOperator(ReportedJob):
         return options + (["--if-ready"] if context["dag_run"].run_type == _SCHEDULED_RUN else [])
 
     def _acceptance(self, context: Context, run: str) -> list[str]:
-        """Return the app's options to accept a dry run, after writing its report to a file.
+        """Write the report of an accepted dry run to a file, and return the app's options to accept it.
 
         Raises
         ------

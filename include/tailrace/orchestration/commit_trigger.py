@@ -18,7 +18,7 @@ PUBLISHED = ("results", "corrections")
 
 
 class CommitTrigger(BaseEventTrigger):
-    """Fires when the tables of answers, or what their places have, have changed, at most once per interval.
+    """Fires when the tables of answers, or the delivery targets, have changed; at most once per interval.
 
     An event may come twice or be lost, such as when the triggerer restarts. That does no harm: the started run compares
     the tables with the last asset event, which Airflow stores together with the task's success.

@@ -53,7 +53,7 @@ def _time(name: str, text: str) -> int:
 
 
 def corrected_interval(context: Context, query: Query) -> tuple[int, int] | None:
-    """Return the interval of arrival [a, b) in ms that a run corrects; None for a range of event time.
+    """Return the interval of arrival [a, b) in ms that a run corrects; None if it corrects a range of event time.
 
     Its ends are floored to the query's tick, like the ends of the adjacent intervals, so no tuple is left out.
 
@@ -86,7 +86,7 @@ def requested_interval(context: Context) -> tuple[int, int]:
     Raises
     ------
     Refused
-        When there is no readable range, or it is empty: such events are not from the gap trigger.
+        When there is no readable range, or it is empty: the events are not from the gap trigger.
     """
     events = [event for events in context["triggering_asset_events"].values() for event in events]
     payloads = [(event.extra or {}).get("payload") for event in events]
@@ -131,7 +131,7 @@ class WaitOperator(StreamOperator):
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
 
     def _require_arrivals(self, interval: tuple[int, int], end_ms: int) -> None:
-        """Skip the run if the source's arrival times end before its interval; else log the part that it corrects."""
+        """Skip the run if the source's arrival times end before its interval; log the part to correct if within it."""
         never = (
             f"the arrival times of {self.query} end at {format_time(end_ms)}, and it is quiet: they never reach "
             f"{format_time(interval[1])}, unless more of that past comes; then tailrace correct, or a backfill, has it"
@@ -142,7 +142,7 @@ class WaitOperator(StreamOperator):
 
 
 class CorrectOperator(BatchJob):
-    """Runs the correction by spark-submit: of the run's interval or, manually, of a range of event time."""
+    """Runs the correction by spark-submit, for the run's interval; for a range of event time in a manual run."""
 
     job, app, lineage_of = "correction", "correct.py", "of_correction"
     corrected: CorrectionRange | None = None
@@ -162,7 +162,7 @@ class CorrectOperator(BatchJob):
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
     def _committed_part(self, interval: tuple[int, int] | None, tick_ms: int) -> tuple[int, int] | None:
-        """Cut an interval of arrival at the end of the source's past, if that lies within it."""
+        """Cut an interval at the end of the source's arrival times, if that lies within it."""
         end_ms = None if interval is None else past_end(Layout.for_query(settings.warehouse(), self.query), interval[1])
         if interval is None or end_ms is None or (end_ms := end_ms // tick_ms * tick_ms) <= interval[0]:
             return interval

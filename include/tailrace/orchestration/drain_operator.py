@@ -17,14 +17,13 @@ class DrainOperator(StreamOperator):
     The trigger's `on_kill` is faster and drains most drivers, but is not called while the triggerer is down. The rules
     follow from the behaviour of Airflow 3.3:
 
-    - A task that is marked while deferred ends without running again, so its XCom `WATCHED` still has the deployment:
-      drain.
-    - Only the end of a run makes a task `skipped` that was to run or to be retried: drain.
-    - `supervise` reaches `success` by itself only in `resume`; one that never watched was marked: drain.
-    - A run that never claimed the stream, or whose claim another run has now, has nothing to drain.
-    - A `supervise` that fails before it defers looks like one that is marked failed in these seconds: do not drain,
-      since a healthy stream is worth more. The run's state does not help: while a teardown is to run, it is `running`,
-      also after the run was marked.
+    - A task that is marked while deferred does not run again, so its XCom `WATCHED` still has the deployment: drain.
+    - A task that should run or be retried only becomes `skipped` at the end of a run: drain.
+    - `supervise` reaches `success` by itself only in `resume`; if it never watched, it was marked: drain.
+    - A run that never claimed the stream, or lost its claim to another run, has nothing to drain.
+    - A `supervise` that fails before it defers looks like one marked as failed in these seconds: do not drain, since a
+      healthy stream is worth more. The run's state does not help: until its teardown has run, it is `running`, even if
+      the run was marked.
 
     Airflow deletes the XComs of a task when a new try begins to run, and keeps them through a deferral.
     """

@@ -13,7 +13,7 @@ from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused, refuse
 
 CONNECTION = "tailrace_driver_host"
-"""The connection's type, and its default id."""
+"""The connection's type, which is also its default id."""
 
 ADD_COMMAND = (
     f"airflow connections add {CONNECTION} --conn-type {CONNECTION} --conn-host 127.0.0.1 --conn-port 9001 "
@@ -50,7 +50,7 @@ class DriverHostHook(BaseHook):
         return host_of(self.get_connection(self.conn_id))
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return whether supervisord answers this user and no browser, and programs can be written; and a message."""
+        """Check that supervisord answers this user but no browser, and that programs can be written; add a message."""
         try:
             host = self.get_conn()
             state, has_pages = host.rpc.call("getState")["statename"], host.rpc.has_pages()

@@ -1,4 +1,4 @@
-"""Operations on a query's driver, for both DAGs and the command line: deploy, status, drain, stop."""
+"""Operations on a query's driver, for DAGs and the command line: deploy, status, drain, stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tailrace.storage.status import Status, wall_ms
 LAST_LINES = 30
 POLL_S = 0.5
 GOING_S = 90.0  # how long a deployment waits for a draining driver
-_LOCK_S = 300.0  # longer than its holder needs to wait for a drain, fence, and deploy
+_LOCK_S = 300.0  # longer than the lock's holder needs to wait for a drain, to fence, and to deploy
 _FENCE_S = 150.0  # longer than a fence waits for killed processes, and for applications on a platform, to end
 
 
@@ -57,7 +57,7 @@ def status(host: DriverHost, layout: Layout) -> DriverStatus:
 
 
 def inspect(host: DriverHost, layout: Layout) -> Driver:
-    """Return the state of a query's driver from its host; another warehouse's driver is not mistaken for it."""
+    """Return the state of a query's driver from its host; ignore another warehouse's driver of the same name."""
     return host.inspect(program_of(host, layout.home))
 
 
@@ -84,7 +84,7 @@ def deploy(
 
 
 def exclusive_access(layout: Layout) -> AbstractContextManager[Any]:
-    """Return the lock that lets one process at a time deploy or replace a query's driver."""
+    """Return the lock under which a process deploys or replaces a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     return layout.lock("deploy", _LOCK_S)
 
@@ -109,7 +109,7 @@ def get_or_create(
     if driver.alive:
         return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     new_name = secrets.token_hex(8)
-    write_atomically(deployment_file(layout.home), new_name)  # first, so that a drain of the old one stops asking
+    write_atomically(deployment_file(layout.home), new_name)  # first, so that a drain of the old one stops requesting
     reset_restarts(layout.home, time.time())
     layout.drain.unlink(missing_ok=True)
     if query is not None:
@@ -128,7 +128,7 @@ def is_away(host: DriverHost, layout: Layout) -> bool:
 
 
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
-    """Refuse to start over while the warehouse is unavailable, see `is_away`."""
+    """Refuse to begin again while the warehouse is unavailable, see `is_away`."""
     if is_away(host, layout):
         fault = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"
@@ -152,8 +152,8 @@ def drain(
 ) -> Driver:
     """End a driver between two batches; end it by force if it has not ended at the deadline.
 
-    Open windows stay open, and commits stay: the next driver continues from there. The drain request is kept until
-    then, so that no restart of the driver host brings the driver back if the caller dies.
+    Open windows stay open, and commits stay: the next driver continues from there. The drain request stays until then:
+    if the caller dies, a restart of the driver host does not bring the driver back.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def drain(
         if not driver.alive or deployment(layout) != only:
             break
         layout.request_drain()  # repeated, as a starting driver removes an older request
-        if deployment(layout) != only:  # since the check above: the request is not for the new one
+        if deployment(layout) != only:  # deployed since the check above: the request is not for the new driver
             layout.drain.unlink(missing_ok=True)
             break
     if driver.alive and deployment(layout) != only:
@@ -191,7 +191,7 @@ def drain(
 
 
 def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
-    """End a driver by SIGTERM, after `wait_s` seconds by SIGKILL; none of its processes is left on return."""
+    """End a driver by SIGTERM, after `wait_s` seconds by SIGKILL; on return no process of it is left."""
     ended_deployment = deployment(layout)
     driver = host.stop(program_of(host, layout.home), wait_s)
     clear_away(host, layout, ended_deployment)
@@ -201,13 +201,13 @@ def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
 def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
     """Remove the leftovers of an ended deployment: processes, and the program that its host would restart.
 
-    Do nothing if there is a later deployment, whose start has cleaned up, if the driver is alive, or if the warehouse
-    is unavailable, as the program is then the only record of the stream.
+    Do nothing if a later deployment has already cleaned up, if the driver is alive, or if the warehouse is unavailable:
+    then the program is the only record of the stream.
 
     Raises
     ------
     RuntimeError
-        When one of its processes may be alive.
+        When one of its processes may still be alive.
     """
     if is_away(host, layout):
         return

@@ -62,7 +62,7 @@ class DriverWarnings:
         return [*(Line(event, is_warning=True) for event in events if event is not None), *conditions]
 
     def host_away(self, why: str) -> list[Line]:
-        """Return the lines that are due when the driver host does not answer, when nothing else is known."""
+        """Return the lines that are due when the driver host does not answer, so that nothing else is known."""
         name, minutes = self._layout.home.name, self._patience_s / 60
         fault = f"{name}: the driver host does not answer; a driver that lives goes on: {why}"
         outcome = f"    if that lasts for {minutes:.0f} min, supervise fails, and leaves the stream as it is"

@@ -1,4 +1,4 @@
-"""Edits of a query file that are not in force, as its driver runs the deployed copy."""
+"""Finds edits of a query file that are not in force, as its driver runs the deployed copy."""
 
 from __future__ import annotations
 

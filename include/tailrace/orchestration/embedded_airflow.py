@@ -27,7 +27,7 @@ from tailrace.orchestration.airflow_parts import EVENTS
 
 USER = "admin"
 START_S = 600.0  # it took 155 s on a busy laptop
-_LOCK_TIMEOUT_S = 60  # how long one process waits for another's write; the default of 5 s is too short on a busy laptop
+_LOCK_TIMEOUT_S = 60  # the wait of a process for another's write; the default of 5 s is too short on a busy laptop
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
@@ -39,7 +39,7 @@ _SETTINGS = {
     "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",  # by default the group can read them, too
+    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",  # by default the group could read the files
     "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS": "0o700",
     # No component serves logs, as their files are read. For a running task Airflow also asks a server: port 1 is
     # unused.
@@ -167,7 +167,7 @@ class EmbeddedAirflow(EmbeddedProcesses):
             return None
 
     def ended(self) -> int | None:
-        """Return the exit code of the process that keeps its components, which it has started; None while it runs."""
+        """Return the exit code of the process that runs its components; None while it runs."""
         return None if self._child is None else self._child.poll()
 
     def _unhealthy(self) -> str:
@@ -189,7 +189,7 @@ class EmbeddedAirflow(EmbeddedProcesses):
         return run_airflow(words, environment, self.directory, self._echo)
 
     def processes(self) -> list[psutil.Process]:
-        """Return its living processes: those with its mark in their environment, and those in its session.
+        """Return its living processes: by the mark in their environment, and by their session.
 
         The session, in this directory, is needed because some processes overwrite their environment.
         """

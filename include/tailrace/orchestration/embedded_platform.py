@@ -21,7 +21,7 @@ from tailrace.storage.warehouses import location_of
 DRIVERS, AIRFLOW, CLUSTER = "drivers", "airflow", "cluster"
 """The directories in the folder."""
 
-_GOODBYE_S = 30.0  # for drivers to end after SIGTERM: an amid batch may end, else the next start does it again
+_GOODBYE_S = 30.0  # for drivers to end after SIGTERM; a batch that does not end is run again by the next start
 
 
 class EmbeddedPlatform:
@@ -44,12 +44,12 @@ class EmbeddedPlatform:
     has_cluster : bool
         Start a Spark cluster, too, on which drivers run.
     keeps_drivers : bool
-        Drivers that run at the end are started again by the next start; else they are gone.
+        Whether drivers that run at the end are started again by the next start.
 
     Attributes
     ----------
     port : int or None
-        The port of Airflow from the next start on; None: a free one.
+        The port of Airflow from the next start on; None for a free one.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class EmbeddedPlatform:
     def __enter__(self) -> Self:
         """Start all of it; what has started is stopped if something fails."""
         with ExitStack() as starting:
-            # The cluster first: it ends after all drivers, and they end with the driver host.
+            # The cluster starts first, so that it ends after the driver host and its drivers.
             cluster = starting.enter_context(EmbeddedCluster(self.home / CLUSTER)) if self._has_cluster else None
             starting.callback(self._stop_drivers)
             self.driver_host.start()
@@ -98,20 +98,20 @@ class EmbeddedPlatform:
         return sorted(name.partition(".")[0] for name in self.driver_host.host.names())
 
     def kill_leftovers(self) -> None:
-        """Kill an Airflow that was left running where this process's predecessor was killed; its drivers go on."""
+        """Kill an Airflow that a killed predecessor of this process has left running; its drivers go on."""
         EmbeddedAirflow(self.home / AIRFLOW, self._dags, {}).kill()
 
     def _stop_drivers(self) -> None:
         self.driver_host.stop(_GOODBYE_S, keeps_programs=self._keeps_drivers)
         for program in (self.driver_host.directory / "programs").glob("*.conf") if self._keeps_drivers else ():
             if home := home_of(program.read_text(encoding="utf-8")):
-                forget_restarts(location_of(home))  # to be stopped and started with the platform is no crash
+                forget_restarts(location_of(home))  # stopping and starting with the platform is no crash
 
 
 FOLDERS = ("dags", "plugins", "spark_apps")
-"""The folders, which lie beside each other."""
+"""The folders that Airflow loads; they lie beside each other."""
 
-_DAG_FILE = "share/tailrace/dags/streams.py"  # where a wheel puts one of them, below the environment
+_DAG_FILE = "share/tailrace/dags/streams.py"  # the place of one in a wheel, below the environment
 
 
 def airflow_files() -> Path:
@@ -131,7 +131,7 @@ def airflow_files() -> Path:
 
 
 def _of_wheel() -> Iterator[Path]:
-    """Yield the directory in which the wheel has put them, by its list of files."""
+    """Yield the directory of the folders installed by the wheel, by its list of files."""
     for distribution in metadata.distributions(name="tailrace"):
         for file in distribution.files or ():
             if str(file).endswith(_DAG_FILE):

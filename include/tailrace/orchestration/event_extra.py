@@ -12,7 +12,7 @@ from tailrace.storage.layout import Layout
 
 
 def query_extra(layout: Layout) -> dict[str, Any]:
-    """Return the present facts about a query for the `extra` of an event: `facts`, and the `page` with more."""
+    """Return the present `facts` about a query, and the link to its `page`, for the `extra` of an event."""
     from tailrace.correction.query_facts import facts  # noqa: PLC0415 (Delta takes long to import)
 
     return _with_page(layout, facts(layout.home))

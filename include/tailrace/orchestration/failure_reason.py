@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk import Context
 
 REASON = "reason"
-"""Key of the XCom with the reason; a task whose process was killed, or that somebody marked, leaves none."""
+"""Key of the XCom with the reason. A task that was killed, or marked by somebody, has none."""
 
 _MOST_CHARACTERS = 2_000
 
@@ -13,8 +13,8 @@ _MOST_CHARACTERS = 2_000
 def store_reason(context: Context) -> None:
     """Store the text of the exception that fails a task; the callback `on_failure_callback` of our tasks.
 
-    Airflow also calls it in the DAG processor for a task whose process was killed. There is no exception then, and that
-    process must not send an XCom: it would wait for an answer that never comes.
+    Airflow also calls it in the DAG processor for a killed task, without an exception. That process must not send an
+    XCom, as it would wait for ever for an answer.
     """
     error = context.get("exception")
     if isinstance(error, BaseException):

@@ -52,7 +52,7 @@ def main(dags: Iterable[str]) -> int:
         return migrated
     for dag in dags:
         with create_session() as session:
-            running = TaskInstance.state == TaskInstanceState.RUNNING  # of a killed Airflow
+            running = TaskInstance.state == TaskInstanceState.RUNNING  # left by a killed Airflow
             session.execute(
                 update(TaskInstance).where(TaskInstance.dag_id == dag, running).values(state=TaskInstanceState.FAILED)
             )

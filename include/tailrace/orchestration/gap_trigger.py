@@ -18,16 +18,16 @@ from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.layout import Layout
 
 RANGE = ("arrived_from", "arrived_to")
-"""Keys of an event: [from, to) of arrival time, as ISO 8601, in which all tuples to correct arrived."""
+"""Keys of an event: the range [from, to) of arrival time, in ISO 8601, in which all tuples to correct arrived."""
 
 _POLL_S = 2.0
 
 
-_NO_PANE_MS = 1  # late tuples of a join have their own event time
+_NO_PANE_MS = 1  # late tuples of a join have no pane, but their event time
 
 
 class GapTrigger(BaseEventTrigger):
-    """Fires each time the uncorrected late tuples without a correction request span more than Γ.
+    """Fires when the event times of uncorrected late tuples without a correction request span more than Γ.
 
     Airflow runs it while correct_<query> is not paused, in one triggerer at a time, and may restart it at any time. So
     each request is recorded beside the tables. Airflow identifies a trigger by its arguments, so these are plain
@@ -64,7 +64,7 @@ class GapTrigger(BaseEventTrigger):
             poll = asyncio.ensure_future(asyncio.to_thread(self._poll))
             try:
                 interval, line = await asyncio.shield(poll)
-            except asyncio.CancelledError:  # a request that it writes from now on would never fire
+            except asyncio.CancelledError:  # a request that it writes now would never fire
                 interval, _ = await poll
                 if interval is not None:
                     await asyncio.to_thread(self._withdraw, interval)

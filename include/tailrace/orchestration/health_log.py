@@ -11,7 +11,7 @@ from tailrace.orchestration.driver_warnings import DriverWarnings
 from tailrace.storage.layout import Layout
 
 FACTS_EVERY_S = 60.0
-"""Interval between rounds of facts, which come at once when the driver's state changes."""
+"""Interval between rounds of facts; when the driver's state changes, they come at once."""
 
 
 class HealthLog:

@@ -15,7 +15,7 @@ from tailrace.query.alerts import Alert, Alerts
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
-_LOCK_S = 30.0  # longer than its holder needs to send one message
+_LOCK_S = 30.0  # longer than the lock's holder needs to send one message
 
 RUNBOOK = {
     "promise_broken": "look at `tailrace quality`; let the policy wait longer, or promise less",
@@ -40,7 +40,7 @@ class Incidents:
     Parameters
     ----------
     log : callable
-        Called with a line for each message, and for each that can't be delivered.
+        Called with a line for each message, delivered or not.
     """
 
     layout: Layout
@@ -68,7 +68,7 @@ class Incidents:
             self._write(open_since | ({condition: since} if is_active else {}))
 
     def forget_undeclared(self) -> None:
-        """Drop the open incidents of conditions without a notification any more, so that a later one counts as new."""
+        """Drop open incidents of conditions that no longer have a notification, so that a later one counts as new."""
         declared = self.alerts.declared()
         if self._read().keys() <= declared.keys():
             return

@@ -47,7 +47,7 @@ _STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat=
 
 
 def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """Return the lineage of a stream's driver: from the sources to the existing tables, and its topic."""
+    """Return the lineage of a stream's driver: from its sources to its existing tables and delivery targets."""
     tables = Tables(layout)
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
     columns = {"columnLineage": _columns(query, layout)}
@@ -83,7 +83,7 @@ def of_correction(
 
 
 def of_calibration(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """Return the lineage of a calibration, which writes only if it has made a proposal since it began."""
+    """Return the lineage of a calibration; it has an output only if it has made a proposal."""
     read = [*_history(query, layout), _read(layout, "metrics")]
     has_proposed = _has_row_since(Tables(layout), "proposals", "made_at", since)
     return OperatorLineage(read, [_written(layout, "proposals")] if has_proposed else [])
@@ -140,7 +140,7 @@ def _later_versions(query: Query, layout: Layout) -> list[InputDataset]:
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:
-    """Return the history of each stream; a source that is itself a log has none."""
+    """Return the history of each stream; none if the source is itself a durable log."""
     tables, streams = Tables(layout), zip(layout.histories(query.streams), _sources(query, layout), strict=False)
     return [_read(layout, name) if tables.has(name) else source for name, source in streams]
 
@@ -174,7 +174,7 @@ def _columns(query: Query, layout: Layout) -> DatasetFacet:
 def _input_fields(
     origins: Iterable[Origin], sources: Mapping[str, InputDataset]
 ) -> list[column_lineage_dataset.InputField]:
-    """Return the distinct columns of some origins, each with all ways in which it is used."""
+    """Return the distinct columns among origins, each with all its uses."""
     fields: dict[tuple[str, str], column_lineage_dataset.InputField] = {}
     for stream, column, way, expression in origins:
         source = sources[stream]
@@ -187,7 +187,7 @@ def _input_fields(
 
 
 def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
-    """Return the columns and version of a table; without an existing table only how it is stored."""
+    """Return the facets of a table: storage, columns and version; only storage if it does not exist."""
     if not Tables(layout).has(name):
         return {"storage": _STORAGE}
     table = Tables(layout).open(name)
@@ -197,7 +197,7 @@ def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
 
 
 def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDatasetFacetFields]:
-    """Return columns with Delta's names of their types; for a nested column, its outermost type."""
+    """Return columns with Delta's names of their types; for nested columns, the outermost type."""
     types = {field["name"]: field["type"] for field in fields}
     return [
         schema_dataset.SchemaDatasetFacetFields(name=name, type=type_ if isinstance(type_, str) else type_["type"])
@@ -218,7 +218,7 @@ def _interval(correction_range: CorrectionRange) -> dict[str, InputDatasetFacet]
 def _rows_of(
     layout: Layout, correction_range: CorrectionRange, since: datetime | None
 ) -> dict[str, OutputDatasetFacet]:
-    """Return the interval of a correction's rows and, if the ledger has it since then, their number."""
+    """Return the interval of a correction's rows; and their number, if the ledger has recorded it since then."""
     condition = _compared("interval", "EQUAL", str(correction_range))
     facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
     tables, of_range = Tables(layout), ds.field("interval") == str(correction_range)
@@ -229,7 +229,7 @@ def _rows_of(
 
 
 def _has_row_since(tables: Tables, name: str, column: str, since: datetime | None, where: Any = None) -> bool:
-    """Test whether a table has a row, among those that fulfil a condition, whose time is not before the given one."""
+    """Test whether a table has a row that fulfils a condition, and whose time is not before the given one."""
     if since is None or not tables.has(name):
         return False
     return any(ms >= since.timestamp() * 1000 for ms in tables.read(name, [column], where)[column].to_pylist())

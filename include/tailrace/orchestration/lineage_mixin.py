@@ -13,9 +13,9 @@ from tailrace.storage.layout import Layout
 
 
 class LineageMixin:
-    """Has the methods by which OpenLineage's listener asks for lineage; without its provider they are not called.
+    """Has the methods that OpenLineage's listener calls; without its provider they are not called.
 
-    Their imports happen when they are called, so that DAGs are parsed quickly and without the extra.
+    They import when they are called, so that DAGs are parsed quickly, and without the extra.
 
     Attributes
     ----------

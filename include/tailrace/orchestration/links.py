@@ -51,7 +51,7 @@ def page_url(query: str, part: str) -> str:
 
 
 def doc_line(query: str, part: str) -> str:
-    """Return the first line of the documentation of a query's DAG: links that work under any address of Airflow."""
+    """Return the first line of the documentation of a query's DAG: links that work at any address of Airflow."""
     prefix = urlsplit(_base_url()).path
     return f"**[The page of {query}]({prefix}{_page(query, part)})** · [all streams]({prefix}{PAGES}/)\n"
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_BYTES, BACKUPS = 20_000_000, 3  # as for a driver's log
-KEPT_DAYS = 30  # for a file without additions since
+KEPT_DAYS = 30  # the age of a file without additions that is removed
 EVERY_S = 60.0
 
 
@@ -23,7 +23,7 @@ class LogRotation:
         self._home, self._due_s = home, 0.0
 
     def run_if_due(self) -> None:
-        """Rotate large logs and remove old ones, if the last time was a minute ago; no error ends it."""
+        """Rotate large logs and remove old ones, once a minute; never raise."""
         now_s = time.monotonic()
         if now_s < self._due_s:
             return
@@ -33,11 +33,11 @@ class LogRotation:
             with suppress(OSError):  # removed meanwhile, or the disk is full
                 if file.stat().st_size > MAX_BYTES:
                     rotate(file)
-        for path in sorted(logs.rglob("*"), reverse=True):  # the content of a directory before it
+        for path in sorted(logs.rglob("*"), reverse=True):  # the content of a directory before the directory
             with suppress(OSError):  # it is not empty
                 if not path.is_dir() and _age_days(path) > KEPT_DAYS:
                     path.unlink()
-                elif path.is_dir() and _age_days(path) > 1:  # a new one is about to get a file
+                elif path.is_dir() and _age_days(path) > 1:  # a new directory is about to get a file
                     path.rmdir()
 
 
@@ -46,7 +46,7 @@ def _age_days(path: Path) -> float:
 
 
 def rotate(file: Path, backups: int = BACKUPS) -> None:
-    """Copy a log to `FILE.1` and truncate it; `FILE.1` becomes `FILE.2`, and so on, and the last one is removed."""
+    """Copy a log to `FILE.1`, and truncate it; an old `FILE.1` becomes `FILE.2`, and so on; the last one is removed."""
     names = [file.with_name(f"{file.name}.{number}") for number in range(1, backups + 1)]
     for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
         if newer.exists():

@@ -49,7 +49,7 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
         notes += _notes(name, status)
         try:
             uncorrected = _uncorrected(layout, status.reported, declaration)
-        except Exception as error:  # tables may be unavailable or damaged; the row is shown all the same
+        except Exception as error:  # tables may be unavailable or damaged; the row is shown nevertheless
             uncorrected = "–"
             notes.append(f"{name}: {unread(error)}")
         file = "none" if declaration is None else declaration.file.name
@@ -75,7 +75,7 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
-    """Test whether a query has a stream in the warehouse or a driver of ours, declared or not."""
+    """Test whether a query, declared or not, has a stream in the warehouse, or a driver of this warehouse."""
     if not is_query_name(name):
         return False
     layout = Layout.for_query(settings.warehouse(), name)
@@ -83,7 +83,7 @@ def is_begun(host: DriverHost, name: str) -> bool:
 
 
 def hosted(host: DriverHost, warehouse: Warehouse, besides: Container[str] = ()) -> tuple[set[str], list[str]]:
-    """Return the queries of a warehouse that have a driver on the host, and a note of each other warehouse's driver.
+    """Return the queries of a warehouse that have a driver on the host, and notes of other warehouses' drivers.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def hosted(host: DriverHost, warehouse: Warehouse, besides: Container[str] = ())
 
 
 def _uncorrected(layout: Layout, reported: Status | None, declaration: Declared | None) -> str:
-    """Return the number of late tuples that wait for a correction; tables are read only where there may be any."""
+    """Return the number of late tuples that wait for a correction; tables are only read if there may be any."""
     if reported is None:
         return "–"
     may_have_late = reported.late or not reported.knows_its_source  # totals may be 0

@@ -1,4 +1,4 @@
-"""Passes on connections from Airflow: a query's to the readers of its sources, and the warehouse's to all."""
+"""Passes connections from Airflow on: a query's connections to the readers of its sources, the warehouse's to all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def brokers_of_connection(name: str) -> str | None:
 
 
 def database_of_connection(name: str) -> tuple[str, str] | None:
-    """Return host:port and the database of a connection; None where it lacks one, or Airflow does not know it."""
+    """Return host:port and the database of a connection; None if it lacks one of them, or Airflow does not know it."""
     text = _in_json(name)
     connection = None if text is None else parse_connection(text)
     address = None if connection is None else address_of(connection)

@@ -16,7 +16,7 @@ from tailrace.orchestration.airflow_parts import KEPT_HOST
 
 ENVIRONMENT = "env.sh"
 CONNECTIONS = "AIRFLOW_CONN_"
-"""What the variables of connections begin with."""
+"""Prefix of the variables of connections."""
 
 _DRIVER_HOST = f"{CONNECTIONS}TAILRACE_DRIVER_HOST"
 _AIRFLOW_FUNCTION = """\
@@ -33,7 +33,7 @@ _QUIET = 'PYTHONWARNINGS="${PYTHONWARNINGS:+$PYTHONWARNINGS,}ignore:Could not im
 def environment_variables(
     driver_host: EmbeddedHost, queries: Path, warehouse: Path, cluster: EmbeddedCluster | None = None
 ) -> dict[str, str]:
-    """Return the environment variables by which Airflow and shells find the platform."""
+    """Return the environment variables for Airflow and for shells, which locate the platform."""
     access = driver_host.access
     address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
     programs = {"programs": str(driver_host.directory / "programs")}
@@ -49,9 +49,9 @@ def environment_variables(
 
 
 def connections_of_shell() -> dict[str, str]:
-    """Return the connections in the environment of this process, secrets included: never to be logged.
+    """Return the connections in the environment of this process. They contain secrets: never log them.
 
-    The driver host's is left out: a platform has its own.
+    The connection of the driver host is left out, as a platform has its own.
     """
     names = (name for name in os.environ if name.startswith(CONNECTIONS) and name != _DRIVER_HOST)
     return {name: os.environ[name] for name in names}

@@ -11,7 +11,7 @@ _NAME = "tailrace"
 def get_provider_info() -> dict[str, Any]:
     """Return the description for Airflow's entry point `apache_airflow_provider`.
 
-    Airflow calls it at each start of each of its processes, so nothing is imported for it.
+    Each process of Airflow calls it at its start, so it imports nothing.
     """
     operators = ("stream_operators", "publish_operator", "correction_operators", "calibration_operators")
     return {

@@ -1,4 +1,4 @@
-"""Operator of the DAG publish_<query>: makes an asset event about new answers in a table, or in another place."""
+"""Operator of the DAG publish_<query>: creates an asset event about new answers in a table or delivery target."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tailrace.storage.layout import Layout
 if TYPE_CHECKING:
     from tailrace.storage.table_snapshot import TableSnapshot
 
-_NEWEST = 20  # events that are searched for ours first: anyone may add events, and other queries may send to a topic
+_NEWEST = 20  # events read first: anyone may add events, and other queries may send to a topic
 
 
 class PublishOperator(StreamOperator):
-    """Compares a table, or what a place has, with its last asset event; makes the next event if it has changed since.
+    """Compares a table or delivery target with its last asset event; creates the next event if it has changed.
 
     Airflow stores the event together with the task's success, so each change is published exactly once, despite kills
     and retries. `extra` has `query`, `rows` (added since the last event), `total_rows`, `as_of`, and the result
@@ -29,9 +29,9 @@ class PublishOperator(StreamOperator):
     Parameters
     ----------
     table : Asset
-        The table or place, which is inlet and outlet of this task.
+        The table or target, which is inlet and outlet of this task.
     place : str, optional
-        The name of a place of answers; by default the asset is one of the query's tables.
+        The name of a delivery target; by default the asset is one of the query's tables.
     """
 
     part = "answers"
@@ -78,9 +78,9 @@ class PublishOperator(StreamOperator):
 
 
 def last_extra(events: Iterable[Any], query: str) -> dict[str, Any]:
-    """Return the `extra` of the newest event that this operator made for a query, of events newest first; or empty.
+    """Return the `extra` of the first event that this operator made for a query; empty without one.
 
-    Several queries may send their answers to one topic.
+    `events` begin with the newest. Several queries may send their answers to one topic.
     """
     extras = (event.extra for event in events if event.extra and "total_rows" in event.extra)
     return next((extra for extra in extras if extra.get("query") == query), {})

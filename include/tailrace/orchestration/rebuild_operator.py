@@ -15,7 +15,7 @@ from tailrace.storage.layout import Layout
 class RebuildOperator(ReportedJob):
     """Runs the rebuild by spark-submit. A dry run writes nothing but an XCom with its report.
 
-    While the query has a driver only a dry run is possible, as the host would restart a dead driver during a rebuild.
+    While the query has a driver, only a dry run is possible, as the host might restart the driver during a rebuild.
     """
 
     job, app, lineage_of, part = "rebuild", "rebuild.py", "of_rebuild", "settings"

@@ -1,4 +1,4 @@
-"""Refusals as final failures of Airflow's tasks."""
+"""Makes refusals final failures of Airflow's tasks."""
 
 from __future__ import annotations
 

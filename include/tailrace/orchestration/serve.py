@@ -1,4 +1,4 @@
-"""Serves a folder: its platform runs until Ctrl-C, and the next start goes on where this one has ended."""
+"""Serves a folder: its platform runs until Ctrl-C, and the next start continues from there."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def serve(home: Path, port: int | None = None, start_s: float = START_S, echo: E
     Parameters
     ----------
     home : Path
-        The folder, which is made.
+        The folder, which is created.
     port : int, optional
-        The port of Airflow on loopback; by default the last one, at first a free one.
+        The port of Airflow on loopback; by default the last one, or a free one at the first start.
     start_s : float
         Seconds that Airflow may take to start.
     echo : callable
@@ -49,7 +49,7 @@ def serve(home: Path, port: int | None = None, start_s: float = START_S, echo: E
         platform = EmbeddedPlatform(
             folder.home, folder.queries, folder.warehouse, connections, start_s, echo, keeps_drivers=True
         )
-        platform.kill_leftovers()  # before the port is looked at, which they may hold
+        platform.kill_leftovers()  # first, as they may hold the port
         platform.port = folder.take_port(port)
         with platform:
             for line in welcome(folder, platform):
@@ -61,7 +61,7 @@ def serve(home: Path, port: int | None = None, start_s: float = START_S, echo: E
 
 
 def welcome(folder: ServedFolder, platform: EmbeddedPlatform) -> list[str]:
-    """Return what people need to know of a platform that has started."""
+    """Return the lines about a started platform: addresses, password, directories."""
     airflow, drivers = platform.airflow, platform.drivers()
     return [
         f"tailrace is at {airflow.url}{PAGES}/ , Airflow at {airflow.url} , user {USER}",
@@ -81,11 +81,11 @@ def watch(airflow: EmbeddedAirflow, echo: Echo, pause: Callable[[float], Any] = 
     Raises
     ------
     RuntimeError
-        When Airflow has ended, as it does where a component ends again and again.
+        When Airflow has ended, as it does if a component ends again and again.
     """
     told = 0
     while True:
-        code = airflow.ended()  # asked first: its last events are reported, too
+        code = airflow.ended()  # read first, so that its last events are reported, too
         lines = _events(airflow.events)
         for line in lines[told:]:
             echo(line)
@@ -97,7 +97,7 @@ def watch(airflow: EmbeddedAirflow, echo: Echo, pause: Callable[[float], Any] = 
 
 
 def _events(file: Path) -> list[str]:
-    """Return the whole lines of the file of events; none where there is none yet."""
+    """Return the complete lines of the file of events; none if it does not exist yet."""
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:

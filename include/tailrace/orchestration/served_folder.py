@@ -1,4 +1,4 @@
-"""The folder of `tailrace serve`: its directories and its port; it refuses a folder with other content."""
+"""The folder of `tailrace serve`: its directories and its port; folders with other content are refused."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tailrace.ground.held_directory import held_directory
 from tailrace.orchestration.embedded_platform import AIRFLOW, DRIVERS
 
 DEMO_RECORD = ".demo"
-"""The file by which the folder of a demonstration is known."""
+"""The file that marks the folder of a demonstration."""
 
-_RECORD = ".serve"  # holds the port, and the process that serves
+_RECORD = ".serve"  # the file with the port, and the process that serves
 _PORTS = "a port from 1 to 65535"
 
 
@@ -41,22 +41,22 @@ class ServedFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, which is made, for this process.
+        """Create the folder, and hold it for this process.
 
         Raises
         ------
         Refused
-            When it is a demonstration's, holds an Airflow or a driver host of somebody else, is served already, or
-            can't be written to.
+            When it is a demonstration's, has an Airflow or a driver host that `serve` did not create, is served
+            already, or can't be written to.
         """
         self._require_own()
         with held_directory(self.home, str(self.home), self._in_use):
             yield
 
     def take_port(self, asked: int | None) -> int:
-        """Return the port of Airflow, and record it: the one asked for, else the last one, else a free one.
+        """Return and record the port of Airflow: the requested one, else the last one, else a free one.
 
-        The directory of the query files is made, too: nothing is written in the folder before.
+        The directory of the query files is created, too; nothing is written in the folder before.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class ServedFolder:
         return port
 
     def _require_own(self) -> None:
-        """Refuse a folder that has what `tailrace serve` would write, and has not written."""
+        """Refuse a folder with files that `tailrace serve` would write, but has not written."""
         if (self.home / DEMO_RECORD).exists():
             fault = "it is a demonstration's, and the next demonstration deletes what this one made"
             raise refuse(str(self.home), fault, "a folder of your own: tailrace serve FOLDER")
@@ -91,7 +91,7 @@ class ServedFolder:
         return refuse(str(self.home), fault, "to use that one, Ctrl-C where it runs, or another folder")
 
     def _record(self) -> dict[str, Any]:
-        """Return what is recorded; nothing where nobody has served the folder, or the record is damaged."""
+        """Return the record; empty if nobody has served the folder, or the record is damaged."""
         try:
             record = json.loads((self.home / _RECORD).read_text(encoding="utf-8"))
             return {"port": int(record["port"]), "pid": int(record["pid"])}

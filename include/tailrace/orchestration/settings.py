@@ -77,7 +77,7 @@ def warehouse() -> Warehouse:
 def declared(read_file: Callable[[Path], Declared] = Declared.read) -> tuple[list[Declared], list[Problem]]:
     """Return every declared query, in order of file names, and the problems of the other query files.
 
-    Files that share a query's name are all refused, so that the file names do not decide.
+    Files that share a query's name are all refused: the order of file names must not decide.
     """
     by_name: dict[str, list[Declared]] = {}
     problems: list[Problem] = []
@@ -116,7 +116,7 @@ def find(name: str) -> Declared:
 
 
 def connection(conn_id: str) -> Connection:
-    """Return a connection of Airflow's, from a task, a trigger or a shell.
+    """Return one of Airflow's connections, from a task, a trigger or a shell.
 
     Raises
     ------

@@ -18,7 +18,7 @@ URL = "yarn_resourcemanager_webapp_address"
 _WHERE = f"connection {settings.SPARK}"
 _SECRET = re.compile(r"(?i)(password|token|secret|secret[.]?key|access[.]?key)$")
 _OURS = {**Yarn("", ()).submission_settings(""), **Kubernetes("", "", "").submission_settings("")}
-_REFERENCE = ".secretKeyRef."  # refers to a Kubernetes secret without containing it
+_REFERENCE = ".secretKeyRef."  # names a Kubernetes secret, without containing it
 
 
 def conf(tasks: int) -> dict[str, str]:

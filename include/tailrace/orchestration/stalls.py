@@ -1,4 +1,4 @@
-"""Signs that a driver's stream does not advance: it does not report, or rows come and the frontier does not move."""
+"""Finds signs that a stream does not advance: its driver does not report, or the frontier stays while rows come."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STARTING_S = 60.0
 STILL_S = 300.0
 """Seconds without a move of the frontier, while rows come, after which a stall is reported."""
 
-_RECENT_S = 60.0  # rows within this time count as still coming
+_RECENT_S = 60.0  # rows still come if the last ones came within this time
 
 
 class Stalls:

@@ -1,4 +1,4 @@
-"""Notes for the status of a stream: what starts its driver, what there is to correct, an edit that is not in force."""
+"""Notes after a stream's status: how to start its driver, what there is to correct, an edit that is not in force."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
         if note := next_settings(layout):
             yield note
         yield from to_correct(layout, declaration).lines()
-    except Exception as error:  # tables may be unavailable or damaged; the driver's status is shown all the same
+    except Exception as error:  # tables may be unavailable or damaged; the driver's status is shown nevertheless
         yield unread(error)
     with suppress(Refused):  # the deployed copy is damaged
         if declaration is not None and status.driver.alive and (warning := edits.warning(layout, declaration.file)):
@@ -40,9 +40,9 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
 
 
 def next_settings(layout: Layout) -> str | None:
-    """Return a note on deployed settings of the policy that the newest complete tick did not have; None if it had them.
+    """Return a note if the newest complete tick did not have the deployed settings of the policy; None if it had.
 
-    None also where a calibration has proposed settings, among which the driver chooses.
+    Return None, too, if a calibration has proposed settings, as the driver may use these.
     """
     deployed, tables = DeployedQuery.read(layout), OpenedTables(layout)
     if deployed is None or not tables.has("facts") or tables.has("proposals"):

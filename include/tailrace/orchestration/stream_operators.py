@@ -33,7 +33,7 @@ from tailrace.storage.status import Status
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
 DEPLOYED = "deployed"  # XCom key of deploy: the deployment that it found or created
-WATCHED = "watched"  # XCom key of supervise: the deployment while it is deferred; empty once the watch has ended
+WATCHED = "watched"  # XCom key of supervise: the deployment while the task is deferred; empty once the watch has ended
 
 
 class StreamOperator(BaseOperator):
@@ -75,7 +75,7 @@ class CheckOperator(StreamOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             layout = self.layout()
-            leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run
+            leave_to_watcher(layout, context, self.log.warning)  # first: a second run is skipped, not failed
             check_conf(context)
             driver_lifecycle.require_at_hand(self.host(), layout)
             query = self.declared().query
@@ -164,8 +164,8 @@ class SuperviseOperator(LineageMixin, StreamOperator):
             str(driver_lifecycle.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
         )
         driver = None
-        if verdict.kind != "unreachable":  # otherwise a restarting driver host would start it again
-            driver = driver_lifecycle.inspect(host, layout)  # before it is removed, together with its exit code
+        if verdict.kind != "unreachable":  # otherwise the driver host would start it again when it restarts
+            driver = driver_lifecycle.inspect(host, layout)  # read before it is removed, together with its exit code
             driver_lifecycle.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             add_to_events(context, self.outlets, layout, self.log.warning)
@@ -197,7 +197,7 @@ class SuperviseOperator(LineageMixin, StreamOperator):
         """Replace a hung driver by a new one, within the restart budget, and continue the watch."""
         options = Options.from_params(context["params"])
         if driver_lifecycle.is_away(host, layout):
-            self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
+            self._watch(context, hangs)  # the driver waits for the warehouse, and is the only record of the stream
         # The pid may belong to another driver by now, so the deployment is compared, too.
         with driver_lifecycle.exclusive_access(layout):
             if (
@@ -207,7 +207,7 @@ class SuperviseOperator(LineageMixin, StreamOperator):
                 if layout.drain.exists():  # a draining caller ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
-                now_s = time.time()  # times of a wall clock that was ahead for a while no longer count
+                now_s = time.time()  # without later times, recorded while the wall clock was ahead
                 hangs = [*(at for at in hangs if now_s - options.within_s < at <= now_s), now_s]
                 if len(hangs) > options.restarts:
                     driver_lifecycle.end(host, layout, 0)
@@ -224,7 +224,7 @@ class SuperviseOperator(LineageMixin, StreamOperator):
     def _replacement(
         self, options: Options, layout: Layout, verdict: LivenessVerdict
     ) -> tuple[list[str], dict[str, str], DeployedQuery]:
-        """Return the deployment of the driver that replaces a hung one, from the recorded copy or else the file.
+        """Return the deployment of the driver that replaces a hung one, from the recorded copy, or else from the file.
 
         If it is refused, the hung driver is left alone.
         """

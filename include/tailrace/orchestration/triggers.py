@@ -27,7 +27,7 @@ DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
-LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a silent source that is further behind the wall clock replays a past
+LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a silent source further behind the wall clock has replayed a past
 
 
 class DriverTrigger(BaseTrigger):
@@ -109,7 +109,7 @@ class DriverTrigger(BaseTrigger):
         """
         try:
             status = driver_lifecycle.status(settings.driver_host(), self.layout)
-            # read after the status, which is then not from a later one
+            # read after the status, so that the status is not from a later deployment
             deployment = driver_lifecycle.deployment(self.layout)
         except Exception as error:
             return None, None, str(error)
@@ -211,7 +211,7 @@ def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 
 def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
-    """Call `past_end`; if the status can't be read, the wait continues."""
+    """Call `past_end`; return None if the status can't be read, so that the wait continues."""
     try:
         return past_end(layout, until_ms)
     except Exception:
@@ -221,7 +221,7 @@ def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
 def past_end(layout: Layout, until_ms: int) -> int | None:
     """Return the point (epoch ms) at which a stream's arrival times end; None while later ones may come.
 
-    They end when a past was read to its end: the stream is silent, so far behind the wall clock that no downtime
+    They end when a past was read to its end: the stream is silent, and so far behind the wall clock that no downtime
     explains it. A stream that is down or busy may still continue.
     """
     status = Status.read(layout)

@@ -1,7 +1,7 @@
-"""The claim of a run of stream_<query> on its stream, so that one run watches it and others end at once.
+"""The claim of a run of stream_<query> on its stream: one run watches the stream, and others end at once.
 
-The claim names the run, and holds until that run's `supervise` has ended according to Airflow. So it does not matter
-how a second run was started, or which of its tasks was cleared.
+The claim names the run, and holds until Airflow says that the run's `supervise` has ended. So it does not matter how a
+second run was started, or which of its tasks was cleared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def watching_run(layout: Layout) -> str:
 
 
 def leave_to_watcher(layout: Layout, context: Context, log: Log) -> None:
-    """End the task as skipped, with a line that names the run, if another run watches the stream.
+    """Skip the task, with a line that names the run, if another run watches the stream.
 
     Raises
     ------

@@ -21,11 +21,11 @@ from tailrace.tables.stream import ACTIVITY
 MOST_EVENTS = 200
 DAY_MS = 86_400_000
 _RECENT_POINTS = 60
-_APART_MS = 150_000  # between two observations of a living driver there is a minute
+_APART_MS = 150_000  # two observations of a living driver are a minute apart
 
 
 class RecentActivity(Shown):
-    """The activity over wall-clock time for a small chart: for each point the mean or the worst since the point before.
+    """The activity over wall-clock time for a small chart: each point has the mean or the worst since the point before.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class RecentActivity(Shown):
 
 
 class ActivitySeries(RecentActivity):
-    """The activity over wall-clock time, with the driver's pace and what it uses.
+    """The activity over wall-clock time, with the driver's pace and resources.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class ActivityEvent(Shown):
     Attributes
     ----------
     at : int
-        When it was: of a death when the driver was last seen.
+        When it was; for a death, when the driver was last seen.
     until : int or None
-        The end of a problem; null where it is not over, or for other events.
+        The end of a problem; null if it is not over, and for other events.
     what : str
         `began`; `ended` (as requested, or at the end of its source), `interrupted`, `failed` or `died` (without a
         report); `problem`.
@@ -137,11 +137,11 @@ def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
 
 
 def _has_gone(view: QueryView, last: dict[str, Any]) -> bool:
-    """Test whether the driver of the last observation of a range is gone, without having reported its end."""
+    """Test whether the driver of the last observation of a range is gone without having reported its end."""
     if read_observed(view.tables, last["made_at"], last["made_at"] + _APART_MS):
         return False
     reported = Status.read(view.layout)
-    if reported is not None and reported.started_ms == last["started_at"]:  # its table may be what it can't write
+    if reported is not None and reported.started_ms == last["started_at"]:  # perhaps it can't write this table
         return reported.state not in OVER and wall_ms() - reported.at_ms >= SILENT_MS
     return bool(wall_ms() - last["made_at"] >= _APART_MS)
 
@@ -163,7 +163,7 @@ def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:
 
 
 def series_of(observed: list[dict[str, Any]], points: int = POINTS) -> ActivitySeries:
-    """Return the series of some observations, which are in order of time; a line breaks where nobody has looked."""
+    """Return the series of observations, given in order of time; lines break where observations are missing."""
     rows = [_point(before, row) for before, row in zip([None, *observed], observed, strict=False)]
     series = downsample(pa.Table.from_pylist(rows, pa.schema(_TYPES.items())), "at", _SERIES, points)
     gaps = [later - at for at, later in pairwise(series["at"])]

@@ -36,7 +36,7 @@ class IdentityPart(Shown):
 
 
 class AnswerVersion(Shown):
-    """A row of a version; a ranking's version has several rows with the same `as_of`.
+    """A row of an answer's version; a ranking's version has several rows with the same `as_of`.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class AnswerVersion(Shown):
     interval : str or None
         The range of the correction.
     values : list
-        The values by the panel's columns; a retraction has only its identity.
+        The values of the panel's columns; a retraction has only its identity.
     coverage : float or None
         The share of the tuples so far that it includes.
     """
@@ -71,11 +71,11 @@ class LateTuple(Shown):
     Attributes
     ----------
     delay_ms : int
-        How long after its event time it came.
+        The time from its event time to its arrival.
     file : str
         The file or partition of the source; `position` is the record in it, from 0.
     corrected_by : int or None
-        The `as_of` of the first version that includes it; None where none does yet.
+        The `as_of` of the first version that includes it; None if none does yet.
     """
 
     id: str
@@ -94,7 +94,7 @@ class OneAnswer(PanelAnswer):
     Attributes
     ----------
     summary : str
-        An explanation of its present value, in a few sentences; empty where its late tuples are not known.
+        An explanation of its present value, in a few sentences; empty if its late tuples are unknown.
     versions : list
         In the order in which they came.
     late : list
@@ -127,7 +127,7 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
     if answer is None:
         raise no_id(request.id)
     versions = _in_order(view.answers.versions_of(answer), row_key(model))
-    if not without_retracted(versions).num_rows:  # the stream withheld it, and no correction gave it
+    if not without_retracted(versions).num_rows:  # the stream withheld it, and no correction added it
         raise no_id(request.id)
     pieces = Pieces()
     late = late_tuples(view, answer, not all(versions["corrected"].to_pylist()), pieces)

@@ -1,4 +1,4 @@
-"""The chart of answers: the numbers of one key, as streamed and as corrected."""
+"""Chart of the answers of one key: their numbers, as streamed and as corrected."""
 
 from __future__ import annotations
 

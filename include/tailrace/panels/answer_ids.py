@@ -20,18 +20,18 @@ from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import near_horizons
 from tailrace.tables.every import ANSWER_TIMES
 
-_LONGEST = 200  # of a text within an id; addresses have room for some thousand characters
+_LONGEST = 200  # characters of a text within an id; addresses have room for some thousand
 _INTEGERS = (-(1 << 63), (1 << 63) - 1)
 
 
 @dataclass(frozen=True)
 class AnswerId:
-    """The identity of an answer: its value of each column that identifies answers, a long text by its digest.
+    """The identity of an answer: its values in the identifying columns, with a digest for a long text.
 
     Attributes
     ----------
     values : dict
-        By column: an integer, a boolean, a text (of a date or a timestamp its ISO 8601 form), None, or a list with the
+        By column: an integer, a boolean, a text (for a date or a timestamp its ISO 8601 form), None, or a list with the
         digest of a text.
     """
 
@@ -73,7 +73,7 @@ class AnswerId:
         return AnswerId(identity_values)
 
     def find(self, view: QueryView) -> pa.Table | None:
-        """Return the identity of the answer, one row, from the tables; None where they lack it."""
+        """Return the identity of the answer from the tables, as one row; None if they lack it."""
         model = view.kind.answers
         horizons = [self.values[name] for name in model.horizon_columns if self.values[name] is not None]
         where = near_horizons(model, min(horizons) - 1, max(horizons))

@@ -49,9 +49,9 @@ def summary_of(
     Parameters
     ----------
     versions : Table
-        The versions' rows in the order in which they came.
+        The rows of the versions, in the order in which they took effect.
     cells : list
-        The same rows as cells of a page, by `columns`.
+        The same rows as cells of the page's `columns`.
     values : list of str
         The columns that do not identify it.
     """
@@ -109,7 +109,7 @@ def _change(
 
 
 def _why_gone(view: QueryView, versions: pa.Table) -> str:
-    """Return why an answer is no answer any more."""
+    """Return the reason why an answer was retracted."""
     if isinstance(view.kind.answers, BySession):
         key, start, end = (versions[name][0] for name in ("key", "window_start", "window_end"))
         latest = view.answers.latest(Overlapping((np.array([start.as_py()]), np.array([end.as_py()]))))
@@ -124,7 +124,7 @@ def _why_gone(view: QueryView, versions: pa.Table) -> str:
 
 
 def _end(view: QueryView, every: list[_Version], late: LateTuples) -> str:
-    """Return the sentence on late tuples that have changed nothing, or not yet."""
+    """Return the sentence on late tuples that have not changed the answer, or not yet."""
     last = every[-1]
     if not view.query.has_late_tuples:
         return "It stays so: a join with a table answers each tuple as it comes, and none is late."
@@ -145,7 +145,7 @@ def _named(version: _Version) -> str:
 
 
 def _number(late: LateTuples, arrived: tuple[int | None, int | None]) -> int:
-    """Return the number of late tuples whose ticks ended in (low, high]; None is unbounded."""
+    """Return the number of late tuples whose ticks ended in (low, high]; None means unbounded."""
     low, high = arrived
     return sum(
         row["tuples"]
@@ -179,7 +179,7 @@ def _values(version: _Version, columns: Sequence[ShownColumn], values: Sequence[
 
 
 def _differences(before: _Version, after: _Version, columns: Sequence[ShownColumn], values: Sequence[str]) -> str:
-    """Return some of the values that differ; empty where none does."""
+    """Return some of the values that differ; empty if none does."""
     if before.rows == after.rows:
         return ""
     if len(before.rows) > 1 or len(after.rows) > 1:

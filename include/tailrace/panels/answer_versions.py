@@ -18,11 +18,11 @@ from tailrace.storage.results import hidden_columns
 
 Mask = NDArray[np.bool_]
 
-_TOLERANCE = 1e-9  # relative: a sum that is computed again may differ in its last digits
+_TOLERANCE = 1e-9  # relative; a recomputed sum may differ in its last digits
 
 
 def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:
-    """Test which of n rows differ from the row at the same index; doubles by more than their last digits."""
+    """Test which of n rows differ from the row at the same index, ignoring the last digits of doubles."""
     is_real = {name: pa.types.is_floating(mine.schema.field(name).type) for name in names}
     exact, real = ([name for name in names if is_real[name] == wanted] for wanted in (False, True))
     different = np.zeros(mine.num_rows, bool)
@@ -46,13 +46,13 @@ class SideBySide:
     streamed, latest : Table
         The existing rows.
     in_force : Table
-        A row of the version in force for each of the n rows; also of a retraction.
+        For each of the n rows, a row of the version in force, which may be a retraction.
     streamed_index, latest_index : ndarray, shape (n,)
-        The index of each row in either table; −1 where the stream did not write it, or the latest version lacks it.
+        The index of each row in either table; −1 if the stream did not write it, or the latest version lacks it.
     is_changed : ndarray, shape (n,)
         Whether the two differ, or one is missing.
     missing : ndarray, shape (n,)
-        The number of late tuples that the answer's latest version lacks.
+        The number of late tuples that the latest version of the answer lacks.
     """
 
     streamed: pa.Table
@@ -65,7 +65,7 @@ class SideBySide:
 
     @staticmethod
     def from_versions(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> SideBySide:
-        """Compare the stream's versions with the latest ones by the columns `values`.
+        """Compare the streamed versions with the latest ones in the columns `values`.
 
         Answers added by one correction and retracted by another have no row. `missing` is as in
         `right_share.right_share`.
@@ -98,7 +98,7 @@ class SideBySide:
         )
 
     def given(self, columns: Sequence[str]) -> pa.Table:
-        """Return columns of each row as streamed, which never change, or else from the latest version."""
+        """Return columns that never change: of each row as streamed, or else of its latest version."""
         both = pa.concat_tables([each.select(columns) for each in (self.streamed, self.latest)])
         is_streamed = self.streamed_index >= 0
         index = np.where(is_streamed, self.streamed_index, self.streamed.num_rows + self.latest_index)
@@ -117,7 +117,7 @@ class SideBySide:
 
 
 def row_key(model: AnswerModel) -> list[str]:
-    """Return the columns that number the rows of one answer: the rank of a ranking."""
+    """Return the columns that tell the rows of one answer apart: the rank in a ranking."""
     return [name for name in model.row_identity if name not in model.identity.determining]
 
 

@@ -27,13 +27,13 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_share import RightShare, right_share
 from tailrace.storage.answer_range import AnswerRange
 
-LOOKED_AT = 10_000  # of the newest answers, for the keys, the chart and the share
+LOOKED_AT = 10_000  # the newest answers, for the keys, the chart and the share
 _MOST_KEYS, _LONGEST_KEY = 200, 500
 _NO_SHARE = RightShare(at=[], share=[])
 
 
 class AnswersRequest(PanelRequest):
-    """The answers to list: in a range of event time (ms), of a key, after a position in the list."""
+    """The answers to list: a range of event time (ms), a key, and the position in the list to start after."""
 
     start: int | None = Field(default=None, alias="from", ge=EARLIEST_MS, le=LATEST_MS)
     end: int | None = Field(default=None, alias="to", ge=EARLIEST_MS, le=LATEST_MS)
@@ -146,14 +146,14 @@ def _part(view: QueryView, request: AnswersRequest) -> AnswerRange:
 
 
 def _is_listed_here(model: AnswerModel, versions: pa.Table, answers: pa.Table) -> NDArray[np.bool_]:
-    """Test which listed answers are at their newest horizon; repeats of ids list a pair several times."""
+    """Test which listed answers are at their newest horizon, as a pair with a repeated id is listed several times."""
     newest = np.full(answers.num_rows, BEFORE_ALL)
     np.maximum.at(newest, model.identity.find(versions, answers), model.horizon(versions))
     return np.asarray(newest <= answers[HORIZON].to_numpy())
 
 
 def _first_answers(index: Ints, limit: int, count: int) -> tuple[int, int]:
-    """Return how many rows to show, about `limit`, and how many of the `count` answers: complete ones, at least one.
+    """Return the number of rows to show (about `limit`), and of answers among `count`: complete ones, at least one.
 
     `place` has the position of each row's answer in the list, ascending.
     """
@@ -193,7 +193,7 @@ def _keys(answers: pa.Table) -> list[str]:
 
 
 def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) -> str | None:
-    """Return what the answers do not show: late tuples that are not corrected yet, and older answers."""
+    """Return the note on what the answers lack: late tuples that are not corrected yet, and older answers."""
     notes = []
     model = view.kind.answers
     if lacking := model.identity.first_rows(select(sides.given(model.identity.columns), sides.missing > 0)).num_rows:
@@ -206,7 +206,7 @@ def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) ->
 
 
 def _uncorrected_near(view: QueryView, answers: pa.Table) -> int:
-    """Return the number of uncorrected late tuples of pairs like these, by their event times."""
+    """Return the number of uncorrected late tuples with event times like these pairs'."""
     uncorrected = Uncorrected.read(view.tables)
     if uncorrected is None:
         return 0

@@ -16,7 +16,7 @@ from tailrace.tables.stream import METRICS
 HOUR_MS = 3_600_000
 
 NOTHING_YET = "the stream has committed nothing yet"
-"""The note of a panel before the query has run, or a tuple has come."""
+"""The note of a panel before the query has run, or before any tuple."""
 
 _MOST_MS = 1 << 53
 
@@ -66,5 +66,5 @@ def greatest_ms(tables: Tables, name: str, column: str) -> int | None:
 
 
 def read_metrics(tables: Tables, columns: Sequence[str], ends: tuple[int, int] | None = None) -> pa.Table:
-    """Read columns of the table `metrics` of the batches that committed up to a time in a range, by default of all."""
+    """Read columns of `metrics` for the batches that committed up to a time in a range; by default for all batches."""
     return tables.read_or_empty(METRICS, columns, ends and within("committed", *ends))

@@ -1,4 +1,4 @@
-"""Values as a page gets them, in the cells of a table and in JSON: plain, exact, and cut where they are long."""
+"""Converts values for pages, in cells of a table and in JSON: plain and exact; long ones are cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.panels.panel import Shown
 from tailrace.tables.every import ANSWER_TIMES
 
 LONGEST = 2_000
-"""The characters of a text that a page gets; the rest is cut off, with a mark."""
+"""The most characters of a text on a page; the rest is cut off, with a mark."""
 
 Cell = int | float | str | None
 
@@ -31,8 +31,8 @@ class ShownColumn(Shown):
     Attributes
     ----------
     type : str
-        `time` in ms, `number`, or `text`. Ids, keys and decimals are texts, and so are the integers of a column with
-        values that exceed doubles.
+        `time` in ms, `number`, or `text`. Ids, keys and decimals are texts; so are the integers of a column in which
+        some exceed doubles.
     """
 
     name: str
@@ -40,7 +40,7 @@ class ShownColumn(Shown):
 
 
 def cells_of(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[ShownColumn], list[list[list[Cell]]]]:
-    """Return the named columns of tables with one schema as cells: the columns, and the rows of each table."""
+    """Return tables with one schema as cells: the named columns, and the rows of each table."""
     columns, values = [], []
     for name in names:
         chunks = [chunk for table in tables for chunk in table.column(name).chunks]
@@ -89,7 +89,7 @@ def text_of(value: Any) -> str | None:
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str | None]:
-    """Return texts, cut before they reach Python, as a text may have megabytes."""
+    """Return texts, cut before they become Python objects, as one may have megabytes."""
     starts = pc.utf8_slice_codeunits(column, 0, LONGEST).to_pylist()
     lengths = pc.utf8_length(column).to_pylist()
     return [None if text is None else cut(text, length) for text, length in zip(starts, lengths, strict=True)]

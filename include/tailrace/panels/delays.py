@@ -27,7 +27,7 @@ MOST_TUPLES = 100_000
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
-MOST_SEGMENTS = 50  # each may be a file
+MOST_SEGMENTS = 50  # segments, each of which may be a file
 _COLUMNS = ["event_time", "arrival_time", "tick"]
 
 
@@ -50,7 +50,7 @@ class DelayQuantiles(Shown):
 
 
 class _Arrivals(NamedTuple):
-    """The newest tuples of a stream: ticks, arrival and event times, and event times as far as they count for t_max."""
+    """The newest tuples of a stream: ticks, arrival and event times, and the event times that count for t_max."""
 
     tick: Ints
     arrival: Ints
@@ -100,7 +100,7 @@ def _newest_segments(tables: Tables, until: int) -> pa.Table:
 def _read(reader: StreamReader, segments: pa.Table, until: int) -> _Arrivals | None:
     """Read the tuples of a stream's segments up to a point of arrival time; None where it has none."""
     mine = segments.filter(ds.field("stream") == reader.name)
-    if reader.history is None:  # the source returns any rows of a file; for a large one the last rows suffice
+    if reader.history is None:  # a source can return any rows of a file; for a large one the last rows suffice
         cut = np.maximum(mine["rows"].to_numpy() - MOST_TUPLES, 0)
         for name, change in (("first_row", cut), ("position", cut), ("rows", -cut)):
             column = pa.array(mine[name].to_numpy() + change)
@@ -124,7 +124,7 @@ def _t_max_before(tables: Tables, batch: int) -> int:
 
 
 def _delays(streams: Sequence[_Arrivals], before: int) -> Ints:
-    """Return the delays of tuples of some streams; t_max is the least of the streams', and at least `before`."""
+    """Return the delays of tuples; t_max is the least over the streams, and at least `before`."""
     ticks = np.unique(np.concatenate([stream.tick for stream in streams]))
     t_max = np.full(len(ticks), AFTER_ALL)
     for stream in streams:

@@ -30,7 +30,7 @@ def explanation(query: Query) -> dict[str, str]:
 
 
 def _null_keys(query: Query) -> dict[str, str]:
-    """Return what becomes of nulls in the key; nothing of a query without one."""
+    """Return the treatment of nulls in the key; nothing for a query without a key."""
     keyed = [stream for stream in query.streams.values() if stream.key is not None]
     if not keyed:
         return {}

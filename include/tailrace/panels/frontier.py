@@ -1,4 +1,4 @@
-"""The panel `frontier`: the frontier beside arrival and wall clock over time, and K with what moved it."""
+"""The panel `frontier`: frontier, arrival and wall clock over time, and K with the changes that moved it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_CHANGES = 200
 
 
 class FrontierSeries(Shown):
-    """The progress of the stream: for each point the newest, the worst or the sum over its batches.
+    """The progress of the stream; each point has the newest, the worst or the sum over its batches.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class FrontierAnswer(ArrivalAnswer):
     k_ms : int or None
         The slack K after the newest batch of the range.
     k_changes : int or None
-        The number of batches of the range after which K was another than after the batch before.
+        The number of batches in the range that changed K.
     charts : dict
         The series that have a chart of their own, by name.
     """
@@ -123,7 +123,7 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
 
 
 def _k_of(tables: Tables, rows: pa.Table) -> tuple[int | None, int]:
-    """Return K after the newest of some batches in a row, and how many have another K than the batch before."""
+    """Return K after the newest of consecutive batches, and how many batches changed K."""
     batch, first = np.unique(rows["batch"].to_numpy(), return_index=True)  # all tasks have the same K
     of_batch = rows["k_ms"].take(pa.array(first)).to_pylist()
     if not of_batch:

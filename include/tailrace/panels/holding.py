@@ -14,11 +14,11 @@ class StreamWait(NamedTuple):
     Attributes
     ----------
     reached : int or None
-        The arrival time that it has reached, ms; None at first.
+        The arrival time that the stream has reached, ms; None at first.
     max_event : int or None
         The greatest event time of its tuples, ms.
     is_idle : bool
-        Whether it is recorded as idle, so that no tick waits for it.
+        Whether the stream is recorded as idle, so that no tick waits for it.
     """
 
     reached: int | None
@@ -27,7 +27,7 @@ class StreamWait(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """The stream that holds the others back, None where none does, and why, in words."""
+    """The stream that holds the others back (None if none does), and the reason in words."""
 
     stream: str | None
     reason: str | None

@@ -40,11 +40,11 @@ class LateAnswer(ArrivalAnswer):
     waiting_rows : int or None
         The rows that wait now: accepted, but in incomplete ticks. Null where a table is damaged.
     late_rows : int
-        The late tuples of the batches of the range, which `series`, `partitions` and `files` count, too.
+        The late tuples of the batches in the range; `series`, `partitions` and `files` count the same ones.
     uncorrected_rows : int or None
         The uncorrected late tuples of all times. Null where a table is damaged.
     holding : str or None
-        The reason that holds back the frontier or the ticks now; None without one.
+        The reason why the frontier or the ticks are held back now; None without one.
     files : list
         The newest files from which rows were read in the range.
     """
@@ -71,7 +71,7 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
     of_row = pa.nulls(metrics.num_rows, pa.int64())
     if waiting is not None:
         if not view.query.has_late_tuples:
-            waiting = np.zeros_like(waiting)  # it has no waiting ticks
+            waiting = np.zeros_like(waiting)  # a join with a table has no waiting ticks
         of_row = pa.array(waiting[metrics["batch"].to_numpy()])
     metrics = metrics.append_column("waiting", of_row)
     is_in_range = pc.and_(pc.greater(metrics["committed"], ends[0]), pc.less_equal(metrics["committed"], ends[1]))
@@ -104,7 +104,7 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
 
 
 def _of_batches(metrics: pa.Table, ends: tuple[int, int]) -> tuple[int, int]:
-    """Return the arrival (from, to] that the batches of a range took in: a batch may begin long before it commits."""
+    """Return the range (from, to] of arrival that the batches took in, as a batch may begin long before it commits."""
     before = metrics.filter(pc.less_equal(metrics["committed"], ends[0]))["committed"]
     low = pc.max(before).as_py()
     return BEFORE_ALL if low is None else low, ends[1]

@@ -1,4 +1,4 @@
-"""Reads the late tuples that rows of the table `late` count from history, each with its position in the source."""
+"""Reads from history the late tuples that rows of the table `late` count, each with its position in the source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.storage.log import Log
 
 VALUE = "value: "
-"""Prefix of the columns with a tuple's values; no other column begins with it."""
+"""Prefix of the columns with a tuple's values; no other column has it."""
 
 OF_ROW = ("stream", "tick", "tuples", "arrived")
 """The columns of a row of `late` beside those that identify its tuples."""
@@ -29,7 +29,7 @@ MOST_ROWS = 3_000_000  # rows of history that are read to find tuples
 
 
 class TooManyRows(Exception):
-    """Raised where tuples are among more rows than somebody waits for."""
+    """Raised if finding tuples would mean reading more rows than anybody would wait for."""
 
 
 def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ranges) -> pa.Table:
@@ -38,17 +38,17 @@ def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ran
     Parameters
     ----------
     ranges : Ranges
-        The event times that they have.
+        The ranges of their event times.
 
     Raises
     ------
     TooManyRows
-        When more rows would be read than somebody waits for.
+        When too many rows would have to be read.
     """
     log = Log.read(reader, view.tables, AFTER_ALL)
     if (
         reader.tick_ms or len(view.query.streams) == 1
-    ):  # otherwise ticks are numbered over all streams, and segments by their own
+    ):  # otherwise ticks are numbered over all streams, but segments by stream
         log = _in_ticks(log, late["tick"].to_numpy())
     log = log.of_events(ranges)
     pieces, read = log.pieces(ranges), log.reader()

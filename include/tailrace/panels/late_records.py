@@ -19,11 +19,11 @@ _COLUMNS = ["id", "key", "event_time", "arrival_time", "arrived", "stream", "fil
 _ORDER = ["arrived", "stream", "file", "position"]
 
 _NOTHING = pa.table({name: pa.array([], pa.string()) for name in ("place", "id", "key", "stream")})
-"""What is returned where no tuple came late."""
+"""The result if no tuple came late."""
 
 
 def late_records(view: QueryView, limit: int | None) -> pa.Table:
-    """Read the late tuples that arrived first from history, at most so many; None: all of them.
+    """Read the first late tuples to arrive from history, at most a number of them; None for all.
 
     Returns
     -------

@@ -47,7 +47,7 @@ class LedgerRun(Shown):
     where_failure : str or None
         The reason of a pair for which the condition of a join failed.
     lookups : str or None
-        The versions of tables in which a correction looked up again, by lookup, as JSON.
+        The versions of tables in which a correction repeated lookups, by lookup, as JSON.
     evidence, k_ms, accuracy, windows
         For a calibration: its result in words, the proposed K (ms), its accuracy, and the number of windows measured.
     """
@@ -91,7 +91,7 @@ class Gap(Shown):
 class Totals(Shown):
     """Totals of all corrections in the range: their number, late tuples, answers, changed ones and retractions.
 
-    What several of them cover counts in each.
+    An answer that several corrections cover counts in each of them.
     """
 
     corrections: int

@@ -27,11 +27,11 @@ from tailrace.storage.tables import within
 
 HORIZON = "horizon"
 
-AT_ONCE = 500_000  # rows held while the newest among them are selected
+AT_ONCE = 500_000  # rows in memory while the newest are selected
 MANY = 1_000_000  # rows of files
 
 MOST_SKIPPED = 1_000_000
-"""The answers with the same horizon that a list can page through, as they are read for each page."""
+"""The most answers with the same horizon that a list can page through, as each page reads them again."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Cursor:
         return cursor
 
     def behind(self, horizons: Ints) -> Cursor:
-        """Return the position after the answers that follow this one, given their horizons in order."""
+        """Return the position after the answers that follow this position, given their horizons in order."""
         last = int(horizons[-1])
         same = int(np.count_nonzero(horizons == last))
         return Cursor(last, same + (self.skipped if last == self.horizon else 0))
@@ -83,7 +83,7 @@ class _File(NamedTuple):
 
 
 def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int, most: int) -> tuple[pa.Table, bool]:
-    """Return the identities of the newest answers with their horizons, newest first; also of those taken back.
+    """Return the identities of the newest answers with their horizons, newest first; retracted ones are included.
 
     Answers with the same horizon are ordered by keys or ids. A pair with several times, because of a repeated id, is
     listed for each of its horizons, so that a position does not depend on where the list begins.
@@ -95,7 +95,7 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int
     after : Cursor
         The position at which the list begins.
     least, most : int
-        Return up to `most` answers; after reading over 1 M rows, `least` suffice.
+        Return up to `most` answers; once over 1 M rows were read, `least` suffice.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int
 
 
 def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[tuple[int, int, int]]:
-    """Yield ranges (low, high] of horizons down to `floor`, with the rows of the files so far, twice as many each time.
+    """Yield ranges (low, high] of horizons down to `floor`, each with about twice as many rows of files as the last.
 
     `files` are sorted by descending `high`.
     """

@@ -1,4 +1,4 @@
-"""The protocol of a panel: a part of a query's page that is read, and can fail, separately."""
+"""The protocol of a panel: a part of a query's page, which is read separately and can fail separately."""
 
 from __future__ import annotations
 

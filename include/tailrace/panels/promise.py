@@ -51,9 +51,9 @@ class QualitySeries(Shown):
     share : list
         The share of answers that were off by at least the promised error, or by 5 % without a promise.
     worst_error : list
-        Also None where an answer's error was infinite.
+        Also None if an answer's error was infinite.
     answers, corrected, missing : list
-        The numbers of streamed answers, of corrected ones among them, and of answers that only a correction gave.
+        The numbers of streamed answers, of corrected ones among them, and of answers that only a correction added.
     """
 
     start: Annotated[list[int], "min"]
@@ -81,7 +81,7 @@ class AnswerQuality(Shown):
 
 
 class Coverage(Shown):
-    """λ over all windows closed by an arrival time, the least of a point, and λ_thr if the policy has one.
+    """λ over all windows closed by an arrival time (the least of a point), and λ_thr if the policy has one.
 
     `threshold` is the greatest of a point. `threshold_now` is the newest.
     """
@@ -154,20 +154,20 @@ def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
 
 
 def _on_disk(view: QueryView, in_force: Promise) -> list[str]:
-    """Return, in words, what the file on disk promises; empty where that is the promise in force, or not known."""
+    """Return in words the promise of the file on disk; empty if it is in force, or unknown."""
     if view.file is None:
         return []
     try:
         promise = Promise.of_policy(load(view.file).policy)
-    except (Refused, OSError):  # Settings says why
+    except (Refused, OSError):  # the panel `settings` gives the reason
         return []
     return [] if promise == in_force else [f"the file on disk promises {promise}, from the next deployment on"]
 
 
 def _settings_since(view: QueryView) -> list[str]:
-    """Return, in words, since when other settings hold than while the judged answers were given.
+    """Return in words since when the settings differ from those of the judged answers.
 
-    Empty where a correction covers later arrivals: then some of the judged answers may be from after the change.
+    Empty if a correction covers later arrivals, as some of the judged answers may be from after the change.
     """
     as_of, committed = greatest_ms(view.tables, "correction_runs", "as_of"), greatest_ms(view.tables, *_COMMITTED)
     tick_ms = view.query.tick_ms
@@ -216,7 +216,7 @@ def _by_answer(view: QueryView, rows: pa.Table) -> list[AnswerQuality]:
 
 
 def _coverage(view: QueryView, request: PromiseRequest, ends: tuple[int, int] | None) -> Coverage:
-    """Return the coverage over the same range, as arrival time, or up to the newest where the range has no end."""
+    """Return the coverage over the same range of arrival time; up to the newest batch if the range has no end."""
     newest = greatest_ms(view.tables, *_COMMITTED)
     if newest is None:
         return _NO_COVERAGE

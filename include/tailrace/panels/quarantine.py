@@ -22,12 +22,12 @@ from tailrace.storage.progress import committed_until
 from tailrace.storage.rejections import OTHERS
 from tailrace.storage.status import wall_ms
 
-LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason
+LOOKED_AT = 1_000_000  # the newest records, which are counted by reason
 _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
 
 
 class QuarantineRequest(PanelRequest):
-    """The records to show: of a reason or of all, the newest ones after the first `skip`."""
+    """The records to show: of one reason or of all, the newest ones after the first `skip`."""
 
     reason: str | None = None
     limit: int = Field(default=20, ge=1, le=200)
@@ -47,9 +47,9 @@ class Reason(Shown):
     Attributes
     ----------
     last : int or None
-        The newest arrival time of such a record; None where no such time could be read.
+        The newest arrival time of such a record; None if none could be read.
     line : QueryLine or None
-        None where no line of the query file would help.
+        None if no line of the query file would help.
     """
 
     reason: str
@@ -79,11 +79,11 @@ class QuarantineShown(PanelAnswer):
         The number that arrived in the last hour before the newest one, or before the committed arrival time if that is
         later; arrivals ahead of the wall clock are ignored.
     without_arrival : int
-        The number, of those counted by reason, whose arrival time could not be read.
+        How many of the records counted by reason have no readable arrival time.
     records : list
         The newest first.
     next : int or None
-        The `skip` of the records after these; None where there are none.
+        The `skip` of the records after these; None if there are none.
     """
 
     total: int = 0
@@ -155,7 +155,7 @@ def _series(arrival: Ints, now: int) -> RejectSeries:
 
 
 def _records(files: RejectedFiles, rejects: RejectsByReason, request: QuarantineRequest) -> Iterator[RejectedRecord]:
-    """Yield the requested records and one more, if there is one."""
+    """Yield the requested records, and one more if it exists."""
     skip, left, is_asked = request.skip, request.limit + 1, _is_asked(rejects, request.reason)
     columns = ["stream", "position", "arrival_time", "reason", "record"]
     for file in files.files:

@@ -1,4 +1,4 @@
-"""A query for readers: its tables, and the declaration that its stream runs."""
+"""A readers' view of a query: its tables, and the declaration that its stream runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class QueryView:
 
     @cached_property
     def query(self) -> Query:
-        """The declaration that the stream runs: the deployed copy, or the file where nothing was deployed.
+        """The declaration that the stream runs: the deployed copy; the file if nothing was deployed.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class QueryView:
 
     @property
     def has_late_tuples(self) -> bool:
-        """Whether tuples of the query can be late; taken for granted of a query that can't be read."""
+        """Whether tuples of the query can be late; True if the query can't be read."""
         with suppress(Refused):
             return self.query.has_late_tuples
         return True
@@ -89,7 +89,7 @@ class QueryView:
         return kind_of_stream(self.query, manifest)
 
     def readers(self, manifest: CheckpointManifest) -> tuple[StreamReader, ...]:
-        """Build the readers of the streams, as the checkpoint's manifest says."""
+        """Build the readers of the streams, with the types in the checkpoint's manifest."""
         query = self.query.fixed_by(manifest.structure)
         return CompiledQuery.declare(query).bind(manifest.types).readers(self.layout.histories(query.streams))
 
@@ -100,7 +100,7 @@ class QueryView:
 
 @dataclass(frozen=True)
 class DeclaredView(QueryView):
-    """A query as a file declares it, whatever was deployed."""
+    """A query as its file declares it, even if another one was deployed."""
 
     declared: Query
 

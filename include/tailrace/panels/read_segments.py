@@ -26,8 +26,8 @@ class ReadSegments(NamedTuple):
     batch, rows, accepted : ndarray, shape (n,)
         The batch that read each, and its numbers of records and of tuples.
     first, last : ndarray, shape (n,)
-        The ends (ms) of the newest ticks before and after it; its tuples came in these ticks, or between. `BEFORE_ALL`
-        before any tick.
+        The ends (ms) of the newest ticks before each segment and after it; its tuples came in these ticks or between
+        them. `BEFORE_ALL` before any tick.
     max_event : int or None
         The greatest event time of the stream's tuples, ms.
     """
@@ -78,7 +78,7 @@ def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -
 
 
 def late_by_segment(segments: ReadSegments, part: Ints, arrived: Ints, tuples: Ints) -> tuple[Ints, int]:
-    """Count the late tuples of each segment, shape (n,), and the late tuples of ticks that several parts share.
+    """Count the late tuples by segment, shape (n,), and the late tuples of ticks that several parts share.
 
     Among segments of the same part, the first one counts.
 
@@ -89,8 +89,8 @@ def late_by_segment(segments: ReadSegments, part: Ints, arrived: Ints, tuples: I
     arrived, tuples : ndarray, shape (m,)
         For rows of the table `late`: the end of the tick, and the number of tuples.
     """
-    low = np.searchsorted(segments.last, arrived, side="left")  # the first one that reaches the tick
-    high = np.searchsorted(segments.first, arrived, side="right") - 1  # the last one that came no later
+    low = np.searchsorted(segments.last, arrived, side="left")  # the first segment that reaches the tick
+    high = np.searchsorted(segments.first, arrived, side="right") - 1  # the last segment that came no later
     count = len(segments.first)
     part = np.append(part, -1)  # for the index after the last one
     is_known = (low <= high) & (low < count) & (part[low] == part[high])

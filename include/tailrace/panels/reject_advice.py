@@ -1,4 +1,4 @@
-"""The line of a query file that would accept rejected records, by the reason, and the text to write there."""
+"""Finds the line of a query file that would accept rejected records, by the reason, and the text to write there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.storage.deployed import DeployedQuery
 
 
 class QueryLine(Shown):
-    """A line of the query file in force, and the text that would accept such records, or leave them out."""
+    """A line of the query file in force, and a text for it that would accept such records, or leave them out."""
 
     number: int
     text: str

@@ -49,7 +49,7 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     rows_of_latest = np.bincount(model.identity.find(latest, answers), minlength=answers.num_rows)
     is_streamed = ~versions["corrected"].to_numpy()
     has_stream = np.bincount(answer[is_streamed], minlength=answers.num_rows) > 0
-    counts = has_stream | (rows_of_latest > 0)  # others were added by one correction and retracted by another
+    counts = has_stream | (rows_of_latest > 0)  # others were added by a correction and retracted by another
 
     (version,) = matching.number_rows([versions], [*model.identity.determining, "as_of", "corrected", "interval"])
     position = matching.first_indices(version)

@@ -16,7 +16,7 @@ POINTS = 600
 """The largest number of points of a series, about as many as a chart has pixels."""
 
 How = Literal["sum", "min", "max", "mean", "first", "last"]
-"""The value of a point from its bucket: the smallest or the greatest where that is the worst."""
+"""How a point gets its value from its bucket, such as the smallest or the greatest if that is the worst."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def charts_of(series: type[Shown]) -> dict[str, SeriesChart]:
 
 
 def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:
-    """Return the rows as a series: the list `at`, strictly ascending, and a list of equal length for each column.
+    """Return rows as a series: the list `at`, strictly ascending, and a list of equal length for each column.
 
     Rows of equal time become one point. If that gives more than `points`, the rows of a bucket become one point, at the
     last time among them. Unknown values (null, NaN, infinity) are ignored, and a point without others is None. A `min`
@@ -55,8 +55,7 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
     at : str
         The column of the times, int64 ms. Rows without one are left out.
     columns : mapping
-        The value of a point from its rows, by the column's name. `first` and `last` follow time, then the order of the
-        rows.
+        How a point gets its value from its rows, by column. `first` and `last` follow time, then the order of the rows.
     points : int
         The largest number of points, 2 or more.
     """
@@ -84,7 +83,7 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
 
 
 def within_limits(times: Any) -> Any:
-    """Return a column of times (ms) with sentinels before and after all time replaced by null.
+    """Return a column of times (ms) in which the sentinels before and after all time are null.
 
     Tables contain `EARLIEST_MS` before the first frontier.
     """
@@ -107,7 +106,7 @@ def _width(span: int, points: int) -> int:
 
 
 def _can_be_limitless(values: Any, how: How) -> bool:
-    """Test whether values include an infinite one, and their extreme is wanted."""
+    """Test whether the extreme of values is wanted, and one of them is infinite."""
     is_extreme = how in ("min", "max") and pa.types.is_floating(values.type)
     return bool(is_extreme and pc.any(pc.is_inf(values)).as_py())
 

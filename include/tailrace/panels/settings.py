@@ -21,7 +21,7 @@ from tailrace.storage.deployed import DeployedQuery
 
 
 class SettingsRequest(PanelRequest):
-    """The number of shown facts of each subject, the newest ones."""
+    """The number of facts to show of each subject, the newest ones."""
 
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 

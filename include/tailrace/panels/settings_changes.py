@@ -1,4 +1,4 @@
-"""The changes of a query's disorder settings: what changed K, from when on, and with what evidence."""
+"""The changes of a query's disorder settings, each with its start, its text and its evidence."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Change(Shown):
     Attributes
     ----------
     at : int or None
-        The arrival time at which that tick begins, in ms; with tick 0, of the batch that processed it. None for the
-        stream's initial settings.
+        The arrival time at which that tick begins, in ms; with tick 0, the arrival time of the batch that processed it.
+        None for the stream's initial settings.
     what : str
-        The change in words; `QUIET` where settings stay and windows closed because the streams were silent.
+        The change in words; `QUIET` if settings stayed, and windows closed because the streams were silent.
     """
 
     at: int | None
@@ -45,7 +45,7 @@ class Change(Shown):
 def read_changes(tables: Tables, tick_ms: int, since: int) -> list[Change]:
     """Read the change that was in force at an arrival time (ms), and those after it, the oldest first.
 
-    There are none where the table `facts` does not exist. A stream may have ten thousand that are older.
+    There are none if the table `facts` does not exist. Older ones are not read, as there may be ten thousand.
     """
     if not tables.has("facts"):
         return []
@@ -95,7 +95,7 @@ def _text(value: Any) -> str:
 
 
 def _arrivals(tables: Tables, ticks: Ints, tick_ms: int) -> list[int | None]:
-    """Return the arrival times (ms) at which facts take effect that hold from some ticks on; None for the first one."""
+    """Return the arrival times (ms) at which facts take effect, given their first ticks; None for the first fact."""
     if tick_ms:
         return [tick * tick_ms if tick > 0 else None for tick in ticks.tolist()]
     if not (ticks > 0).any() or not tables.has("metrics"):
@@ -103,7 +103,7 @@ def _arrivals(tables: Tables, ticks: Ints, tick_ms: int) -> list[int | None]:
     taken = read_metrics(tables, ["newest_tick", "committed"]).drop_null().sort_by("newest_tick")
     position = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
     committed = taken["committed"].to_pylist()
-    committed += committed[-1:] or [None]  # of a tick to come, what it follows
+    committed += committed[-1:] or [None]  # for a future tick, the time that it follows
     return [
         committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), position.tolist(), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Reads how far each partition of a stream's source, and each of its newest files, was read."""
+"""Finds how far a stream has read each partition of its source, and each of the newest files."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tailrace.sources.kafka_source import KafkaSource
 MOST_PARTITIONS, MOST_FILES = 50, 50
 """The numbers of shown partitions and files, the newest ones."""
 
-_MOST_CUTS = 5_000  # of a topic, whose rows are counted by partition
+_MOST_CUTS = 5_000  # cuts of a topic, whose rows are counted by partition
 
 
 class PartitionProgress(Shown):
-    """A partition of a source: a directory of files, or a partition of a topic; all of a stream that has none.
+    """A partition of a source: a directory of files, or a partition of a topic; the whole source if it has none.
 
     Attributes
     ----------
     rows : int
         The number of records read from it; for a topic's partition, within the range.
     passed : int or None
-        The arrival time up to which it was read, ms; of a partition of a topic, of the whole topic.
+        The arrival time up to which it was read, ms; for a topic's partition, up to which the whole topic was read.
     is_idle : bool or None
         Whether its stream is recorded as idle, so that no tick waits for it. None for a topic's partition.
     is_holding : bool
         Whether it is the newest partition of a stream for which ticks or the frontier wait.
     late : int or None
-        The number of late tuples of the range from it, as far as known; None where files do not determine it.
+        The number of its late tuples in the range, as far as known; None if files do not determine it.
     """
 
     stream: str
@@ -51,12 +51,12 @@ class FileProgress(Shown):
     Attributes
     ----------
     late : int or None
-        The number of late tuples of the range from it, as far as known; None where there are too many.
+        The number of its late tuples in the range, as far as known; None if there are too many.
     after : int or None
-        The arrival time that its stream had reached before it, ms: its own tuples came then or later. None for the
-        first file, and where it has no tuples.
+        The arrival time that its stream had reached before it, ms: its tuples came then or later. None for the first
+        file, and for one without tuples.
     last : int or None
-        The newest arrival of its tuples, ms, to the precision of a tick; None where it has none.
+        The newest arrival of its tuples, ms, to the precision of a tick; None if it has none.
     """
 
     path: str

@@ -22,7 +22,7 @@ _COLUMNS = ("version", "from_tick", "from_segment", "value", "evidence")
 
 
 class StampedFact(Shown):
-    """A fact: settings hold from a tick on, partition plans and versions of a dimension table from a segment on.
+    """A fact. Settings hold from a tick on; partition plans and versions of a dimension table, from a segment on.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class StampedFact(Shown):
 def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[list[StampedFact], int]:
     """Read the newest facts about a subject, oldest first, and the number of all facts about it.
 
-    Values are only read for the newest, as a stream may have a million plans.
+    Values are only read for the newest facts, as a stream may have a million plans.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
 def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[StampedFact], int]:
     """Read the plans that took effect at an arrival time in (low, high], after the one in force at `low`.
 
-    Return them oldest first, and their total number. Of more than `most`, every n-th one and the last are read. The
-    arrival of a plan's first segment counts, as the arrival of a join's streams may differ.
+    Return them oldest first, and their total number. If there are more than `most`, every n-th one and the last are
+    read. The arrival of a plan's first segment counts, as a join's streams may differ in arrival.
     """
     first, last = _segments_within(tables, low, high)
     is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")
@@ -88,7 +88,7 @@ def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[Sta
 def _segments_within(tables: Tables, low: int, high: int) -> tuple[int, int]:
     """Return the ordinals of the first and the last segment that came in (low, high].
 
-    Without any, the last one is the last before that time, and the first one follows it.
+    Without any, the last one is the newest before that time, and the first one is the next.
     """
     end = ds.field("before_end")
     ordinals = tables.read_or_empty(SEGMENTS, ["ordinal"], (end > low) & (end <= high))["ordinal"]
@@ -122,9 +122,9 @@ def _of_tick(tick: int | None, tick_ms: int) -> int | None:
 
 
 def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None]:
-    """Return the arrival time up to which everything was read before each segment; None before the first tick.
+    """Return for each segment the arrival time up to which everything before it was read; None before the first tick.
 
-    A segment still to come follows everything committed.
+    A future segment follows everything that was committed.
     """
     wanted = sorted(ordinals)
     if not wanted:

@@ -21,7 +21,7 @@ from tailrace.storage.tables import Tables, within
 from tailrace.tables.stream import LATE
 
 MOST_ROWS = 1_000_000
-"""Rows of the table `late` in a range that are counted by file."""
+"""The most rows of the table `late` in a range that are counted by file."""
 
 _NO_LATE = LATE.empty(["stream", "arrived", "tuples"])
 
@@ -34,12 +34,12 @@ class StreamProgress:
     ----------
     segments : ReadSegments
     late, late_of_directories : ndarray, shape (n,), or None
-        The late tuples of the range, by segment, in ticks that one file has, or that the files of one directory have.
-        None where there are too many rows.
+        The late tuples of the range by segment: in ticks that only one file has, or only files of one directory. None
+        if there are too many rows.
     reached : int or None
         The arrival time that it has reached, ms.
     is_idle, is_holding : bool
-        Whether it is recorded as idle, so that no tick waits for it; and whether others wait for it.
+        Whether the stream is recorded as idle, so that no tick waits for it; and whether others wait for it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class StreamProgress:
 
 
 class SourceProgress(NamedTuple):
-    """The progress of all streams; `notes` explain unknown values, `holding` what holds the query back, in words."""
+    """The progress of all streams; `notes` explain unknown values, `holding` says what holds the query back."""
 
     streams: list[StreamProgress]
     holding: str | None
@@ -97,7 +97,7 @@ def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: 
 
 
 def _position(view: QueryView) -> LogPosition:
-    """Return the state of the log by the newest entry of the journal; the initial state without one."""
+    """Return the state of the log after the newest entry of the journal; the initial state without one."""
     try:
         last = Journal(view.layout.journal).last()
     except (ValueError, TypeError, KeyError):

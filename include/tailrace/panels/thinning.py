@@ -1,4 +1,4 @@
-"""Thins long series for a chart: a point represents its neighbours, and no extreme vanishes."""
+"""Thins long series for a chart: points represent their neighbours, and extremes remain."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from tailrace.storage.results import Overlapping
 from tailrace.storage.tables import within
 
 MOST_ROWS = 200_000
-"""The most rows of the table `late` to read; with more uncorrected ones, the answers that lack a tuple are unknown."""
+"""The most rows of the table `late` to read; with more uncorrected ones, the affected answers are unknown."""
 
 
 class UnknownError(Exception):
-    """Raised where it is not known which answers lack late tuples."""
+    """Raised if it is unknown which answers lack late tuples."""
 
 
 def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
@@ -33,8 +33,8 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
     Raises
     ------
     UnknownError
-        When there are too many late tuples, or answers are pairs: only its partners determine the pairs that a late
-        tuple missed.
+        When there are too many late tuples, or answers are pairs: the pairs that a late tuple missed depend on its
+        partners.
     """
     tables, model = view.tables, view.kind.answers
     until = committed_until(tables)
@@ -58,7 +58,7 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
 def _of_sessions(
     view: QueryView, model: BySession, horizons: tuple[int, int], gaps: Sequence[Interval]
 ) -> pa.Table | None:
-    """Return the same of sessions: a correction may have left a late tuple alone, as its session was open."""
+    """Return the same for sessions: a correction may have skipped a late tuple because its session was open."""
     low, high = horizons
     versions = view.answers.versions(Overlapping((np.array([low]), np.array([high]))), withheld=True)
     latest = model.identity.latest(versions)

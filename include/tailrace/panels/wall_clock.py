@@ -10,13 +10,13 @@ from tailrace.panels.series import downsample
 from tailrace.storage.tables import Tables, within
 
 MOST_ROWS = 500_000
-"""The most answers of a range whose times are read singly; beyond, the first and last ones of each file are used."""
+"""The most answers of a range whose times are read one by one; for more, the first and last of each file are used."""
 
 _TIMES = ["as_of", "emitted_at"]
 
 
 class WallClock(Shown):
-    """The arrival time up to which answers hold their tuples, and when they were emitted: the latest of a point."""
+    """By arrival time up to which answers have their tuples: when they were emitted; for a point, the latest."""
 
     at: list[int]
     emitted_at: list[int | None]

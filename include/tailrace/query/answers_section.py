@@ -1,4 +1,4 @@
-"""The section of a query file with the places to which its answers are sent."""
+"""The section of a query file with the targets to which its answers are sent."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.postgres_table import PostgresTable
 
 CURRENT, TOPIC, POSTGRES = "current", "kafka", "postgres"
-"""The names of the places of answers: the table `current`, which every query has, and the fields that name others."""
+"""The names of delivery targets: the table `current`, which every query has, and the fields for other targets."""
 
-_SHORTEST = timedelta(minutes=2)  # of a buffer: deliveries of a stream that works are less than a minute apart
+_SHORTEST = timedelta(minutes=2)  # the least buffer, as deliveries of a healthy stream are less than a minute apart
 
 
 class AnswersSection(Section):
-    """The places to which answers are sent, beside the tables."""
+    """The targets to which answers are sent, beside the tables."""
 
     kafka: KafkaTopic | None = Field(
         default=None,
@@ -39,7 +39,7 @@ class AnswersSection(Section):
 
     @property
     def uris(self) -> dict[str, str]:
-        """The URIs of these places, by their names."""
+        """The URIs of these targets, by name."""
         uris = {
             TOPIC: None if self.kafka is None else self.kafka.uri(),
             POSTGRES: None if self.postgres is None else self.postgres.uri(),
@@ -48,6 +48,6 @@ class AnswersSection(Section):
 
     @property
     def connections(self) -> list[str]:
-        """The names of the connections to these places."""
+        """The names of the connections to these targets."""
         places = [place for place in (self.kafka, self.postgres) if place is not None]
         return [place.connection for place in places if place.connection is not None]

@@ -1,4 +1,4 @@
-"""The section `calibration` of a query file: when the wait of policy `cache_duration` is calibrated, and its prices."""
+"""The section `calibration` of a query file: when the wait of policy `cache_duration` is calibrated, and prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.ground.fields import Section, field_error
 from tailrace.query.cron import Cron
 
 HOURLY = "@hourly"
-"""The schedule of calibrations where none is declared."""
+"""The default schedule of calibrations."""
 
 Price = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -33,7 +33,7 @@ class CostSection(Section):
 
 
 class CalibrationSection(Section):
-    """When the wait is calibrated: by a schedule, or after a number of windows. And what it costs."""
+    """When the wait is calibrated (by a schedule, or after a number of windows), and the prices for choosing it."""
 
     schedule: Cron | None = Field(
         default=None, description="cron expression of the calibrations in UTC, by default @hourly: '*/10 * * * *'"
@@ -60,10 +60,10 @@ class CalibrationSection(Section):
         return None if self.every is None else int(self.every.split()[0])
 
     def interval(self, step: timedelta) -> timedelta | None:
-        """Return the time from one calibration to the next, for windows that begin so far apart; None by schedule."""
+        """Return the time from one calibration to the next, given the time between two windows; None by schedule."""
         return None if self.windows is None else self.windows * step
 
     @property
     def cron(self) -> str:
-        """The schedule, where there is no number of windows."""
+        """The schedule, used without a number of windows."""
         return self.schedule or HOURLY

@@ -13,7 +13,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def upstream_of(query: Query) -> str | None:
-    """Return the name of the query whose answers a query reads; None where it reads none."""
+    """Return the name of the query whose answers a query reads; None if it reads no answers."""
     sources = (stream.source for stream in query.streams.values())
     return next((source.query for source in sources if isinstance(source, AnswersSource)), None)
 
@@ -21,8 +21,8 @@ def upstream_of(query: Query) -> str | None:
 def chain_of(query: Query, file: Path | None) -> tuple[str, ...]:
     """Return the chain up to a query: the streams of its first query, and the names of its queries in order.
 
-    The others are looked up in the query files of the same directory; without a file, a query is declared in code, and
-    none is. One that has no file there is the first.
+    The other queries are looked up in the query files of the same directory. A query without a file there ends the
+    search: it counts as the first. For a query that is declared in code none is looked up.
 
     Raises
     ------
@@ -46,12 +46,12 @@ def chain_of(query: Query, file: Path | None) -> tuple[str, ...]:
 
 
 def _declared(name: str, directory: Path) -> Query | None:
-    """Return the query of this name in a directory's files: in the one that is named like it, or in another one."""
+    """Return the query of this name in a directory's files; first in the file named like it, then in others."""
     files = sorted(path for path in directory.iterdir() if path.suffix in _SUFFIXES and path.is_file())
     for path in sorted(files, key=lambda path: path.stem != name):
         try:
             query = load(path)
-        except (Refused, OSError):  # a file that is not fit for another reason says so when it is checked
+        except (Refused, OSError):  # other faults of a file are reported when it is checked
             continue
         if query.name == name:
             return query

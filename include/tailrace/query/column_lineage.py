@@ -1,4 +1,4 @@
-"""The source columns from which each column of answers is computed, through derived columns and expressions."""
+"""Finds the source columns from which each column of answers is computed, through derived columns and expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """A column of a source, and the way (OpenLineage's subtypes of transformations) in which it is used.
+    """A column of a source, and its use, as a subtype of OpenLineage's transformations.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def column_lineage(query: Query) -> ColumnLineage:
 
 
 class _StreamColumns:
-    """The columns of a stream, including derived ones, and the source's columns behind each."""
+    """The columns of a stream, including derived ones, each with the source's columns that it comes from."""
 
     def __init__(self, name: str, declared: StreamSection, lookups: Iterable[Lookup]) -> None:
         self.name, self.declared = name, declared
@@ -76,7 +76,7 @@ class _StreamColumns:
             self._texts[column] = None if is_renamed else text
 
     def origins(self, column: str, way: str = IDENTITY, expression: str | None = None) -> list[Origin]:
-        """Return the origins of one of the stream's columns, used in some way."""
+        """Return the origins of one of the stream's columns, for a use."""
         text = self._texts.get(column)
         if way == IDENTITY and text is not None:
             way, expression = TRANSFORMATION, text
@@ -86,7 +86,7 @@ class _StreamColumns:
         return self._sources.get(column, ((self.name, column),))
 
     def _look_up(self, lookup: Lookup) -> list[Origin]:
-        """Add the columns of a lookup; return the origins of the columns that match a record and a row."""
+        """Add the columns of a lookup; return the origins of the columns that match records with rows."""
         met = [origin for name in lookup.keys for origin in self.origins(name, JOIN)]
         met += [Origin(lookup.subject, name, JOIN) for name in lookup.table.keys]
         if lookup.needs_event_time:

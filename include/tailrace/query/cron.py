@@ -12,11 +12,11 @@ from tailrace.ground.fields import EPOCH, field_error
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
-_RANDOM = re.compile(r"r($|[(/])", re.IGNORECASE)  # a field that croniter draws at each reading
+_RANDOM = re.compile(r"r($|[(/])", re.IGNORECASE)  # a field that croniter draws at random at each reading
 
 
 def _cron(schedule: str) -> str:
-    """Return a cron expression by which Airflow can step from run to run; any other text is a validation error."""
+    """Validate a cron expression by which Airflow can step from run to run."""
     if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
         remedy = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
         raise field_error(f"{schedule!r} is no cron expression", remedy)

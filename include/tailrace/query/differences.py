@@ -1,4 +1,4 @@
-"""The fields that differ between two versions of a query file, in the words of the file."""
+"""Finds the fields that differ between two versions of a query file, named as in the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tailrace.query.query import Query
 
-_NOT_IN_FILES = ".policy."  # a policy's settings, which are beside its name in a file
+_NOT_IN_FILES = ".policy."  # a policy's settings, which stand beside its name in a file
 _ABSENT = "not set"
 
 
@@ -24,12 +24,12 @@ class Difference(NamedTuple):
 
 
 def differences(before: Query, now: Query) -> list[Difference]:
-    """Return the fields whose values differ, including defaults, however values are written."""
+    """Return the fields whose values differ, including defaults; different spellings of a value are equal."""
     return changed_fields(before.model_dump(), now.model_dump())
 
 
 def changed_fields(before: dict[str, Any], now: dict[str, Any]) -> list[Difference]:
-    """Return the leaves of two nested mappings whose values differ, by path, and names in a different order."""
+    """Return by path the leaves of two nested mappings that differ, and mappings whose names have another order."""
     old, new = dict(_leaves(before)), dict(_leaves(now))
     for path, *names in _reordered(before, now):
         old[f"{path}.order"], new[f"{path}.order"] = map(_in_words, names)
@@ -50,7 +50,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _reordered(before: Any, now: Any, path: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield the mappings, by their paths, whose names are the same in another order, with the names."""
+    """Yield by path the mappings with the same names in another order, with the names."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return
     if before.keys() == now.keys() and [*before] != [*now]:

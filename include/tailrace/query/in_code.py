@@ -1,4 +1,4 @@
-"""The fields of a query that code declares in place of a file."""
+"""The fields of a query that is declared in code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.query.yaml_file import MAX_MESSAGE, FieldPath
 
 
 class FieldsInCode:
-    """The fields of a query as code has them: problems name the field, as there are no lines.
+    """The fields of a query in code: problems name the field, as there are no lines.
 
     Relative paths in it start at the current folder.
     """

@@ -23,7 +23,7 @@ from tailrace.spatial_join.section import SpatialJoinSection
 
 
 class JoinQuery(Query):
-    """A query over pairs of tuples, one of each of two streams."""
+    """A query over pairs of tuples of two streams."""
 
     sides: ClassVar[tuple[str, ...]] = SIDES
 
@@ -34,7 +34,7 @@ class JoinQuery(Query):
 
 
 def _refuse_identity(uses: Sequence[ColumnUse]) -> None:
-    """Refuse the selection of a column that answers have as a part of their identity."""
+    """Refuse to select a column that answers already have as a part of their identity."""
     copied = [use for use in uses if use.way == IDENTITY]
     fields = {(use.side, use.column): use.field for use in copied if use.part}
     for use in copied:
@@ -46,7 +46,7 @@ def _refuse_identity(uses: Sequence[ColumnUse]) -> None:
 
 
 def _pair_uses(streams: Mapping[str, StreamSection]) -> Iterator[ColumnUse]:
-    """Yield the uses of the streams' columns by the identity of pairs."""
+    """Yield the uses of the streams' columns in the identity of pairs."""
     for side, (name, stream) in enumerate(streams.items()):
         if stream.id is not None:
             yield ColumnUse(stream.id, IDENTITY, (f"{name}_id",), side=side)
@@ -54,7 +54,7 @@ def _pair_uses(streams: Mapping[str, StreamSection]) -> Iterator[ColumnUse]:
 
 
 def _time_uses(streams: Mapping[str, StreamSection]) -> list[ColumnUse]:
-    """Return the uses of the event times of pairs by the join."""
+    """Return the uses of event times by the join."""
     return [ColumnUse(stream.event_time, JOIN, side=side) for side, stream in enumerate(streams.values())]
 
 
@@ -97,7 +97,7 @@ class EmdJoinQuery(JoinQuery):
         Raises
         ------
         pydantic.ValidationError
-            When a declared span holds all keys then.
+            When a declared span would hold all keys.
         """
         declared = {name: getattr(self.emd_join, name) for name in self.emd_join.model_fields_set}
         return self.model_copy(update={"emd_join": EmdJoinSection.model_validate(declared | {"bins": bins})})
@@ -115,8 +115,8 @@ class EmdJoinQuery(JoinQuery):
     def structure(self) -> dict[str, Any]:
         """Return the structure, with all settings in force, declared or not, and a matrix by its content.
 
-        What follows from the number of bins is None while the source has still to show it. The feedback period is no
-        part of it, as no answer depends on a partition plan.
+        Values that follow from the number of bins are None until the source has shown it. The feedback period is not
+        part of the structure, as no answer depends on a partition plan.
         """
         section = self.emd_join
         structure = super().structure() | {
@@ -231,6 +231,6 @@ class SpatialJoinQuery(Query):
             "spatial_join.extent": section.cells.extent if section.cells else None,
             "spatial_join.bin": section.bin_ms,
         }
-        for name in TABLE_PLACE:  # where from, as the path of a source
+        for name in TABLE_PLACE:  # a location, like the path of a source
             structure.pop(f"spatial_join.table.{name}", None)
         return structure

@@ -1,6 +1,6 @@
 """JSON Schema of query files, generated from the models in query.py, for completion and checks in editors.
 
-It describes a file as parsed by an editor's YAML parser: plain scalars become numbers and booleans, where loading.py
+It describes a file as an editor's YAML parser reads it: plain scalars become numbers and booleans, whereas loading.py
 reads each as text. So a column may be a number here, since one may be called 5. The schema accepts every file that
 loading.py accepts. Some refusals of loading.py can't be expressed in a schema: slide ≤ size, a cron expression,
 anchors.
@@ -36,10 +36,10 @@ UNITS, CALENDAR_UNITS = (
 )
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
-QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
+QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # numbers that YAML parsers read as text: quoted, or 1_000
 _AS_YAML = ("integer", "number", "boolean", "array")  # types whose examples are not texts
 _HOLDS_SECTIONS: Json = {"not": {"additionalProperties": {"not": {"type": "object"}}}}
-"""An object of which a value is an object."""
+"""An object with a value that is an object."""
 
 _WORDS = ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")
 _BOOLEAN: Json = {
@@ -65,7 +65,7 @@ def json_schema(query: TypeAdapter[Any] = ADAPTER) -> Json:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with defaults as they are written in a file, and with the rules of the validators."""
+    """Pydantic's generator, with defaults as written in a file, and with the rules of the validators."""
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> Json:
         return {"type": "string", "format": "duration", **{bound: "PT0S" for bound in ("ge", "gt") if bound in schema}}
@@ -94,7 +94,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _in_file(node: Json) -> Json:
-    """Return Pydantic's schema of a section or a field, with its leaves as a YAML parser reads them from a file."""
+    """Return Pydantic's schema of a section or field, with leaves as a YAML parser reads them."""
     node = {key: value for key, value in node.items() if key != "default" or value is not None}
     if "properties" in node:
         node["properties"] = {name: _in_file(child) for name, child in node["properties"].items()}
@@ -107,7 +107,7 @@ def _in_file(node: Json) -> Json:
             types = first["type"] if isinstance(first["type"], list) else [first["type"]]
             del node["anyOf"]
             node = first | {"type": [*types, "null"]} | node
-        elif others == [{"type": "null"}] and "$ref" in first:  # by if/then, so that the wrong field in it is reported
+        elif others == [{"type": "null"}] and "$ref" in first:  # if/then makes editors report the wrong field
             del node["anyOf"]
             node |= {"if": {"not": {"type": "null"}}, "then": first}
     if "enum" not in node and "const" not in node:
@@ -146,7 +146,7 @@ def _members(node: Json, sections: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _spread_policy(section: Json, sections: Mapping[str, Json]) -> None:
-    """Move the settings of a union's members up to the section's own fields, where a file has a policy's settings."""
+    """Move the settings of a policy up to the section's own fields, where a file has them."""
     fields = section["properties"]
     for name in [name for name, node in fields.items() if node.get("discriminator", {}).get("propertyName") == name]:
         node = fields[name]
@@ -183,7 +183,7 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
 
 
 def _by_name(section: Json) -> Json:
-    """Return the schema of a section whose names stand beside its other fields, and may be spelled like one."""
+    """Return the schema of a section whose free names stand beside its other fields, and may equal one of them."""
     each = section["properties"]["each"]
     own = {name: node for name, node in section["properties"].items() if name not in ("each", "function")}
     beside = {
@@ -194,7 +194,7 @@ def _by_name(section: Json) -> Json:
 
 
 def _merged(union: Json, sections: Mapping[str, Json]) -> Json:
-    """Return a section with the fields of all members, and rules about which of them go with which tag."""
+    """Return a section with the fields of all members, and rules about the fields that each tag allows."""
     name, members = union["discriminator"]["propertyName"], _members(union, sections)
     fields = dict.fromkeys(key for member in members.values() for key in member["properties"])
     required = [key for key in fields if all(key in member.get("required", []) for member in members.values())]

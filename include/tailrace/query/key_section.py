@@ -43,11 +43,11 @@ Key = Annotated[
 
 
 NullKey = Literal["group", "quarantine"]
-"""What a record with a null in its key is: a tuple of a group of its own, or no tuple."""
+"""The treatment of a record with a null in its key: null is a group, or the record is rejected."""
 
 
 def check_key_names(names: Collection[str], values: Collection[str], field: str) -> None:
-    """Refuse a list of keys with a name that can't be a column of answers.
+    """Refuse a list of key columns if a name can't be a column of answers.
 
     Tables compare names without case.
 

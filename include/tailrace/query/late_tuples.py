@@ -1,4 +1,4 @@
-"""Refuses what only concerns late tuples for a query that has none."""
+"""Refuses corrections and calibrations of queries without late tuples."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def load(path: Path, streams: Path | None = None) -> Query:
     Parameters
     ----------
     streams : Path or None
-        Of SQL text: the YAML file with its streams and all else that a query file has. Its paths start there.
+        For SQL text: the YAML file with its streams and the rest of the query file. Relative paths start at its
+        directory.
 
     Raises
     ------
@@ -55,14 +56,14 @@ def parse(path: Path, text: str) -> Query:
 
 @contextmanager
 def located(path: Path, streams: Path | None = None) -> Iterator[None]:
-    """Add the file and the line to refusals that name a field of a query, alone or after the stream.
+    """Add file and line to refusals that begin with a field of a query, or with a stream and a field.
 
-    Refusals that name the place of a source or of a table get its field, too.
+    Refusals that begin with the location of a source or table also get its field.
 
     Parameters
     ----------
     path, streams : Path
-        As of `load`.
+        As for `load`.
     """
     try:
         yield
@@ -94,15 +95,15 @@ def _located(tree: YamlFile, sql: SqlText | None, translation: Translation | Non
 
 
 def _nearest(field: str, paths: Iterable[FieldPath]) -> FieldPath:
-    """Return the path of a field, or the longest one above it."""
+    """Return the path of a field, or of the nearest section above it."""
     above = [path for path in paths if f"{field}.".startswith(f"{'.'.join(path)}.")]
     return max(above, key=len, default=())
 
 
 def _read(path: Path, streams: Path | None) -> tuple[YamlFile, SqlText | None]:
-    """Read the fields of a query file, and SQL text if there is some."""
+    """Read the fields of a query file, and its SQL text, if any."""
     for file in (path, streams):
-        if file is not None and (fault := name_fault(file.absolute())) is not None:  # tables hold its sources' paths
+        if file is not None and (fault := name_fault(file.absolute())) is not None:  # tables store its sources' paths
             raise refuse(ascii(str(file)), fault, NAME_REMEDY)
     require_streams_file(path, streams)
     if streams is None:
@@ -118,7 +119,7 @@ def _read(path: Path, streams: Path | None) -> tuple[YamlFile, SqlText | None]:
 
 
 def declare(tree: YamlFile | FieldsInCode, sql: SqlText | None = None) -> Query:
-    """Return the query of the fields of a file or of code, and of SQL text if there is some.
+    """Return the query of fields in a file or in code, with SQL text, if any.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The fields of a query that say where a source or a table is, for refusals that name the place alone."""
+"""Adds the field to refusals that only name the location of a source or table."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LINE = re.compile(r":\d+(: |\Z)")
 
 
 def names_place(problem: Problem) -> bool:
-    """Test whether a problem begins with an absolute path or a URL."""
+    """Test whether a problem begins with an absolute path or URL."""
     return problem.where.startswith("/") or is_url(problem.where)
 
 
 def with_place_fields(problems: Iterable[Problem], query: Query) -> tuple[Problem, ...]:
-    """Put the field before each problem of a place that the query names, or of a file below it; others stay.
+    """Put the field before each problem of a location that the query names, or of a file below it.
 
-    The query file itself may stand below a place: its problems name it with a line.
+    The query file itself may be below such a location, but its problems name it with a line.
     """
     fields = dict[str, str]()
     for field, place in _places(query.model_dump(mode="json")):
@@ -40,7 +40,7 @@ def _with_field(problem: Problem, fields: Mapping[str, str]) -> Problem:
 
 
 def _places(section: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the fields with a path, and the paths."""
+    """Yield the fields with a path, each with the path."""
     for name, value in section.items():
         if isinstance(value, Mapping):
             yield from _places(value, f"{above}{name}.")

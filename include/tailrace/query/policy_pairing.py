@@ -1,4 +1,4 @@
-"""Which policies, and settings of theirs, go with a query of some kind."""
+"""Checks that a policy and its settings go with the kind of a query."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tailrace.query.calibration_section import CalibrationSection
 if TYPE_CHECKING:
     from tailrace.query.query import Query
 
-_SHORTEST = timedelta(minutes=1)  # from one calibration to the next; each takes Airflow some seconds
-_LONGEST = timedelta(days=36_525)  # as of any duration
+_SHORTEST = timedelta(minutes=1)  # least time between calibrations, as each takes Airflow some seconds
+_LONGEST = timedelta(days=36_525)  # the limit of any duration
 
 
 def check_policy(query: Query) -> None:

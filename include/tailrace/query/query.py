@@ -42,12 +42,12 @@ class Correction(Section):
 
 
 class ElasticitySection(Section):
-    """The greatest number of tasks of a live stream; `parallelism` is the least one."""
+    """The greatest number of tasks of a live stream; `parallelism` is the least number."""
 
     most: Tasks = Field(description="largest number of tasks under load, more than parallelism and at most 64: 8")
 
     def require_more_than(self, parallelism: int) -> None:
-        """Refuse a greatest number that leaves nothing to raise; 0 tasks are those of a join with a table.
+        """Refuse a greatest number that is not more than `parallelism`, which is 0 for a join with a table.
 
         Raises
         ------
@@ -74,13 +74,13 @@ class Query(Section):
     Attributes
     ----------
     promises_errors : bool
-        Whether policies that promise (error, risk) go with the kind.
+        Whether the kind allows policies that promise (error, risk).
     answers_are_tuples : bool
-        Whether an answer is as accurate as the share of its tuples that it holds.
+        Whether the accuracy of an answer is the share of its tuples that it holds.
     follows_versions : bool
-        Whether tuples may have later versions, as another query's answers have: a kind of windows of one stream.
+        Whether tuples may have later versions, like answers of another query; true for windows of one stream.
     sides : tuple of str
-        The names that its streams must have, in the order of the kind's inputs; empty: one stream of any name.
+        The names that its streams must have, in the order of the kind's inputs; empty for one stream of any name.
     """
 
     promises_errors: ClassVar[bool] = False
@@ -167,18 +167,18 @@ class Query(Section):
 
     @property
     def stream(self) -> tuple[str, StreamSection]:
-        """Name and declaration of the only stream of a query that has no more."""
+        """Name and declaration of the stream of a query with one stream."""
         (stream,) = self.streams.items()
         return stream
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The columns of answers with the values of a list of keys; none where its key is no list."""
+        """The columns of answers for a key with several columns; none for other keys."""
         return next((stream.key for stream in self.streams.values() if isinstance(stream.key, tuple)), ())
 
     @property
     def connections(self) -> list[str]:
-        """The names of the connections to its sources and tables, and to the places of its answers."""
+        """The names of the connections to its sources, its tables and its delivery targets."""
         read = [
             each.connection for stream in self.streams.values() for each in (stream.source, *stream.lookup.values())
         ]
@@ -229,7 +229,7 @@ class Query(Section):
 
     @property
     def tasks(self) -> int:
-        """The number of its tasks; 0 where nothing waits in them: readers answer each tuple."""
+        """The number of its tasks; 0 for a join with a table, whose readers answer each tuple."""
         return self.parallelism if self.has_late_tuples else 0
 
     @property
@@ -261,23 +261,23 @@ class Query(Section):
 
     @property
     def window_step(self) -> timedelta:
-        """The time from one window to the next; a join's reach, by which its recall is measured."""
+        """The time from one window to the next; for a join its reach, by which recall is measured."""
         return self.span
 
     def ahead_ms(self, stream: StreamSection) -> int:
         """Return how far a stream's event times may be ahead of arrival, in ms.
 
-        As declared; else the longest of an hour, the span of an answer, and K where the policy declares one. A policy
-        that finds K itself declares none. The hour accepts what is early by nature, as flights are by up to 33 minutes,
-        and clocks that are off by one for summer time.
+        As declared; else the longest of an hour, the span of an answer, and K if the policy declares one (a policy that
+        finds K itself declares none). An hour accepts events that are early by nature, as flights are by up to 33
+        minutes, and clocks that are wrong by an hour of summer time.
         """
         ahead = stream.bounds.ahead
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
 
     def fixed_by(self, structure: Mapping[str, Any]) -> Self:
-        """Return the query with the checkpoint's bounds and `null_key` where it declares none itself.
+        """Return the query with the checkpoint's bounds and `null_key`, if it declares none itself.
 
-        So a stream keeps those that it began with, also if their defaults change.
+        So a stream keeps the values with which it began, even if the defaults change.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class Query(Section):
 
 
 def _refuse_later_versions(kind: str, streams: Mapping[str, StreamSection]) -> None:
-    """Refuse answers of another query, and lookups that corrections repeat in a newer version of their table.
+    """Refuse another query's answers as a source, and lookups that corrections repeat in newer tables.
 
     Raises
     ------

@@ -30,7 +30,7 @@ NEAR_WORDS = {
     **dict.fromkeys(("jsonl", "ndjson"), "json"),
     **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
 }
-"""Words of other systems for our names, where the letters are not similar."""
+"""Words of other systems for our names, if they are not spelled similarly."""
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -42,7 +42,7 @@ class _Place:
     Attributes
     ----------
     owner : type
-        The model of the section, or a dict whose names are the user's.
+        The model of the section, or `dict` if its names are the user's.
     choice : (str, str) or None
         The innermost discriminator on the path and its value, such as kind: aggregate.
     annotation : type or None
@@ -86,7 +86,7 @@ class _Place:
             name = discriminator_of(members)
             field = members[0].model_fields[name]
             return (*self.path, name), name, field if field.description else self.declaration or field
-        if get_origin(self.owner) is dict:  # a name of the user's, as a stream's: the field that holds it describes it
+        if get_origin(self.owner) is dict:  # a user's name, such as a stream's: the field that contains it describes it
             assert self.declaration is not None
             return self.path, self.path[-2], self.declaration
         return self.path, self.path[-1], self.owner.model_fields[self.path[-1]]
@@ -95,7 +95,7 @@ class _Place:
 def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, str]:
     """Translate a validation error into its path in the file, the fault, and the remedy.
 
-    `data` is the plain data of the file; a field that it already has is not suggested for a misspelt one.
+    `data` is the plain data of the file; existing fields are not suggested for a misspelt one.
     """
     error, value, context = details["type"], details["input"], details.get("ctx", {})
     branch = _Place.from_location(tuple(map(str, details["loc"])))
@@ -128,7 +128,7 @@ def _with_stated_zone(remedy: str, data: Any) -> str:
 
 
 def _hint(name: str, field: FieldInfo, right: str | None = None) -> str:
-    """Return a right value of a field, and its meaning; `right` is the one nearest to a wrong value, if known."""
+    """Return a valid value of a field, and its meaning; `right` is the one nearest to the wrong value, if known."""
     meaning, _, example = (field.description or "").partition(": ")
     return f"{name}: {right or example} ({meaning})"
 
@@ -150,7 +150,7 @@ def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> 
 
 
 def _surplus(branch: _Place, present: set[str]) -> tuple[str, str]:
-    """Return the messages about a field that its section does not have; `present` are the existing names."""
+    """Return fault and remedy for a field that its section does not have; `present` are the fields in the file."""
     name = branch.path[-1]
     kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
     if len(branch.path) == 1 and name in kinds:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _by_name(columns: Any) -> Any:
-    """Return columns by their names in the stream: one, or each of a list, is named as in the table."""
+    """Return columns by their names in the stream; a single column, or each of a list, has its name in the table."""
     names = [columns] if isinstance(columns, str) else columns
     is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return {name: name for name in names} if is_list else names
@@ -50,11 +50,11 @@ LookupColumns = Annotated[
     Field(min_length=1),
     BeforeValidator(_by_name, json_schema_input_type=Column | list[Column] | dict[Column, Column]),
 ]
-"""Pydantic field type of columns: one, several of the same names in stream and table, or pairs of both names."""
+"""Pydantic field type of columns: one or several with the same name in stream and table, or pairs of both names."""
 
 
 class LookupSection(TableSection):
-    """A lookup: the table, the key, and the columns that are taken from it."""
+    """A lookup: the table, the key, and the columns to add."""
 
     key: LookupColumns = Field(
         description="join key, as stream column and table column, or names that both have: {sku: product_id}"
@@ -103,8 +103,8 @@ def check_corrections(
 ) -> None:
     """Refuse lookups of a stream that corrections can't repeat in the newest versions.
 
-    Where a tuple belongs, and which tuple it is, may not depend on a version. `named` has the columns of a stream's
-    times and id by their fields.
+    A tuple's times, id and key may not depend on a version. `named` has the columns of a stream's times and id, by
+    field.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def check_corrections(
 
 
 Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource | AnswersSource, Field(discriminator="format")]
-"""A stream's source. A new sort of source is a member here; a new format of files a line in `sources/formats.py`."""
+"""A stream's source. A new type of source is a member here; a new file format is a line in `sources/formats.py`."""
 
 _WITH_IDS = [
     tag
@@ -136,14 +136,14 @@ _WITH_IDS = [
     if "id" in source.own_columns
     for tag in get_args(source.model_fields["format"].annotation)
 ]
-"""The formats of the sources whose own columns name their tuples."""
+"""The formats of sources that add the columns for the tuples' ids themselves."""
 
 
 class Bounds(Section):
     """Bounds of the accepted times, both included: events from `earliest` to `ahead` after the tuple's own arrival.
 
-    `skew` is how far clocks may differ: arrival is accepted up to so long after the record was read, and an event time
-    moves t_max no further than so long after its arrival.
+    `skew` is the tolerated difference of clocks: an arrival time may be later than the reading of the record by this,
+    and an event time moves t_max at most this far beyond its arrival.
     """
 
     earliest: Time = Field(
@@ -223,7 +223,7 @@ class StreamSection(Section):
 
     @property
     def projection(self) -> Projection | None:
-        """The derived columns and the condition, not bound to types yet; None where there are none."""
+        """The derived columns and the condition, not bound to types yet; None if there are none."""
         return Projection.parse(self.columns, self.where) if self.columns or self.where else None
 
     @model_validator(mode="after")
@@ -260,7 +260,7 @@ class StreamSection(Section):
 
     @model_validator(mode="after")
     def _validate_versions(self) -> Self:
-        """Refuse what would make versions of an answer tuples of different windows, or none."""
+        """Refuse settings with which versions of an answer could be tuples of different windows, or no tuples."""
         if not isinstance(self.source, AnswersSource):
             return self
         if self.event_time not in EVENT_TIMES or self.event_time in self.columns:
@@ -279,7 +279,7 @@ class StreamSection(Section):
 
     @property
     def path(self) -> Path:
-        """The path of its files or table; a topic has none, nor has an object store."""
+        """The path of its files or table; None for a topic or an object store."""
         assert self.source.local_path is not None
         return self.source.local_path
 
@@ -290,11 +290,11 @@ class StreamSection(Section):
 
     @property
     def groups_nulls(self) -> bool:
-        """Whether a null in the key is a value of its own."""
+        """Whether a null in the key is a value like any other."""
         return self.null_key != "quarantine"
 
     def fixed_by(self, ahead: str | None, null_key: NullKey | None) -> Self:
-        """Return the stream with a bound for event times ahead of arrival, and a `null_key`, where it declares none."""
+        """Return the stream with a bound for event times ahead of arrival, and a `null_key`, if it declares none."""
         updates: dict[str, Any] = {}
         if ahead is not None and self.bounds.ahead is None:
             updates["bounds"] = self.bounds.model_copy(update={"ahead": parse_duration(ahead)})
@@ -304,5 +304,5 @@ class StreamSection(Section):
 
     @property
     def is_stamped(self) -> bool:
-        """Whether its tuples bring no arrival time, and get the time of their planning."""
+        """Whether its tuples have no arrival time, and get the time of their planning."""
         return self.arrival_time is None and "arrival_time" not in self.source.own_columns

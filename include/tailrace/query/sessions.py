@@ -1,4 +1,4 @@
-"""What a query over sessions can't have: all that needs windows of a known length, or other versions of tuples."""
+"""Refuses for sessions what needs windows of a known length, or later versions of tuples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELD = "window.session"
 
 
 def require_lengths(query: Query) -> None:
-    """Refuse to measure waits over sessions.
+    """Refuse calibrations of sessions.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def require_lengths(query: Query) -> None:
 
 
 def check_sessions(query: WindowedQuery) -> None:
-    """Refuse a query over sessions whose kind, policy or stream does not go with them.
+    """Refuse a query over sessions if its kind, policy or stream does not go with sessions.
 
     Raises
     ------

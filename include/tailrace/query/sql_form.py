@@ -1,4 +1,4 @@
-"""The two forms of a query: SQL text in place of sections, and both of a declared query."""
+"""Translates between the two forms of a query: SQL text, and sections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SQL = "sql"
 """The field of a query file with SQL text."""
 
 KINDS = ("aggregate", "topk")
-"""The kinds of queries that SQL text says."""
+"""The kinds of queries that SQL text can express."""
 
 _METHOD = TopKSection.model_fields["method"].default
 _REMEDY = "sql: SELECT …, or sections: kind, window and aggregate"
@@ -38,7 +38,7 @@ class SqlText:
     file : Path
         The SQL file, or the query file that holds the text.
     line : int or None
-        The line of the field in a query file; None of a file of its own.
+        The line of the field in a query file; None for a separate SQL file.
     is_block : bool
         Whether each line of the text is a line of the query file, below the field.
     """
@@ -50,7 +50,7 @@ class SqlText:
 
     @staticmethod
     def among(tree: YamlFile, text: str) -> SqlText | None:
-        """Return the SQL text among the fields of a query file, and take it out of them; None where there is none."""
+        """Remove the SQL text from the fields of a query file, and return it; None if there is none."""
         if SQL not in tree.data:
             return None
         sql, line = tree.data.pop(SQL), tree.lines[SQL,]
@@ -61,9 +61,9 @@ class SqlText:
         return SqlText(sql, tree.file, line, [part.strip() for part in below] == [sql.split("\n")[0].strip()])
 
     def translate(self, fields: Mapping[str, Any]) -> Translation:
-        """Translate the text to sections, beside the fields of the file."""
+        """Translate the text to sections, and add them to the fields of the file."""
         require_libraries()
-        from tailrace.sql.translate import translate  # loads a grammar that other queries do without
+        from tailrace.sql.translate import translate  # loads a grammar that other queries do not need
 
         return translate(self.text, fields)
 
@@ -81,7 +81,7 @@ class SqlText:
 
 
 def field_fault(path: FieldPath, fault: str) -> str:
-    """Word a field's fault with the field's path, without list indices: the position in the text shows the item."""
+    """Return a fault with the path of its field, without list indices, as the position in the text shows the item."""
     return f"{'.'.join(part for part in path if not part.isdecimal())}: {fault}"
 
 
@@ -102,7 +102,7 @@ def sections_of(query: Query) -> dict[str, Any] | None:
 
 
 def sql_of(query: Query) -> Written | None:
-    """Return the SQL text of a query, and the sections beside it; None where it has none."""
+    """Return the SQL text of a query, and the remaining sections; None if it has no SQL form."""
     sections = sections_of(query)
     if sections is None:
         return None
@@ -124,7 +124,7 @@ def _without_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_streams_file(path: Path, streams: Path | None) -> None:
-    """Refuse SQL text without the file of its streams, and that file beside a query file.
+    """Refuse SQL text without the file of its streams, and a query file with such a file.
 
     Raises
     ------
@@ -140,5 +140,5 @@ def require_streams_file(path: Path, streams: Path | None) -> None:
 
 
 def is_sql(path: Path) -> bool:
-    """Test whether a file holds SQL text, by its name."""
+    """Test by its name whether a file has SQL text."""
     return path.suffix.lower() == ".sql"

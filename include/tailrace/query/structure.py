@@ -1,4 +1,4 @@
-"""The part of a query's declaration that its checkpoint is bound to."""
+"""The structure of a query: the part of its declaration that a checkpoint is bound to."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from tailrace.query.query import Query
 
 TABLE_PLACE = {"path", "format", "connection", "table"}
-"""The fields of a table that say where it is: it may move while a checkpoint lives."""
+"""The fields with a table's location, which may change after a checkpoint was created."""
 
 
 def structure_of(query: Query) -> dict[str, Any]:
     """Return the part of a query's declaration that a checkpoint is bound to, as values by field path.
 
-    It leaves out the settings of time (`disorder` but its tick and `deduplicate`, and `correction`), of place (a
-    source's fields in `SOURCE_PLACE`, and `answers`), `alerts`, and `elasticity`. Two declarations may share a
-    checkpoint if these are equal; keys with unequal values name what changed. Bounds are those that hold, written or
-    not: corrections read the source's records again under them.
+    It leaves out settings of time (`disorder`, except its tick and `deduplicate`; `correction`), locations (a source's
+    fields in `SOURCE_PLACE`; `answers`), `alerts` and `elasticity`. Two declarations may share a checkpoint if their
+    structures are equal; paths with unequal values name the changes. Bounds include defaults, as corrections read the
+    source's records again with them.
     """
     exclusions: Any = {
         "disorder": True,
@@ -41,7 +41,7 @@ def structure_of(query: Query) -> dict[str, Any]:
         if stream.key is not None:
             declared["null_key"] = "group" if stream.groups_nulls else "quarantine"
         for field, named in (("lookup", stream.lookup), ("column", stream.columns)):
-            if len(named) > 1:  # each sees those above it
+            if len(named) > 1:  # each expression sees the columns above it
                 declared[f"{field}_order"] = list(named)
     return dict(_flatten(declaration))
 

@@ -31,15 +31,15 @@ NAMED_LENGTHS: dict[str, timedelta] = {unit: length for length, unit in _UNITS.i
 """The mean lengths of windows that a calendar's unit names: `1 week`, `1 month`."""
 
 _MOST_WINDOWS = 20_000
-"""The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
+"""The most windows of a tuple, as a late tuple is stored, and its key answered, in each of them."""
 
-_ANY_SIZE = "1 d"  # of sessions, until their gap is read
+_ANY_SIZE = "1 d"  # a placeholder until the gap of sessions is read
 _IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
 _OF_SIZES = ("size", "slide", "offset", "timezone")
-"""The fields of windows that are no sessions."""
+"""The fields that sessions do not have."""
 _SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
 ANY_ZONE = "timezone: UTC, or another zone"
-"""The remedy for windows of a calendar without a zone, where no stream states one."""
+"""The remedy for windows of a calendar without a zone, if no stream states one."""
 
 
 def _is_near(name: str, fields: Iterable[str]) -> bool:
@@ -47,13 +47,13 @@ def _is_near(name: str, fields: Iterable[str]) -> bool:
 
 
 def _calendar_unit(text: Any) -> str | None:
-    """Return the unit of a length written as `1 week`, `1 month` and the like; None for other lengths."""
+    """Return the calendar's unit of a length such as `1 week` or `1 month`; None for other lengths."""
     match = re.fullmatch(rf"1\s*({'|'.join(NAMED_LENGTHS)})", text.strip().lower()) if isinstance(text, str) else None
     return match[1] if match else None
 
 
 def _parse_length(text: Any) -> Any:
-    """Parse a duration, or `1 week`, `1 month` and the like, whose length is the mean one."""
+    """Parse a duration, or a calendar's length such as `1 week` or `1 month`, which gives the mean length."""
     unit = _calendar_unit(text)
     return parse_duration(text) if unit is None else NAMED_LENGTHS[unit]
 
@@ -94,11 +94,11 @@ class JoinWindow(Section):
 
 
 _AS_SIZE = timedelta(0)
-"""The default of `slide`, which no file can state: windows lie side by side."""
+"""Marks the default of `slide`, the size; no file can state it."""
 
 
 def _as_size() -> timedelta:
-    """Return the default of `slide`."""
+    """Return the mark for the default of `slide`."""
     return _AS_SIZE
 
 
@@ -135,9 +135,9 @@ class Window(Section):
 
 
 class KeyedWindow(Window):
-    """Windows over event time, half-open, and adjoining unless they slide; a single length is their size.
+    """Windows over event time, half-open; without a slide they adjoin. A single length is their size.
 
-    Sessions have no size and no slide: their gap stands in place of both.
+    Sessions have a gap in place of size and slide.
     """
 
     size: Length = Field(
@@ -174,7 +174,7 @@ class KeyedWindow(Window):
                     raise field_error(fault, f"session without {field}; or size, and no session", field)
             return {"size": _ANY_SIZE} | section
         if isinstance(section, dict) and not {"size", "session"} & section.keys() and _is_near("session", section):
-            return {"size": _ANY_SIZE} | section  # the misspelt field is refused, and no size is missed
+            return {"size": _ANY_SIZE} | section  # only the misspelt field is refused, not the missing size
         if isinstance(section, dict) and "session" in section and not section.get("size"):
             raise field_error("has no value", "session: 30 min, the gap; or size: 5 min, and no session", "session")
         if isinstance(section, dict) and not section.get("timezone"):
@@ -194,7 +194,7 @@ class KeyedWindow(Window):
 
     @model_serializer(mode="wrap")
     def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the fields as a file has them: sessions have no others, and other windows no session."""
+        """Return the fields as in a file: for sessions only `session`, for other windows all but that."""
         fields: dict[str, Any] = serialize(self)
         return {name: value for name, value in fields.items() if (name == "session") == (self.session is not None)}
 

@@ -44,7 +44,7 @@ class WindowedQuery(Query):
 
     @model_validator(mode="after")
     def _validate_versions(self) -> Self:
-        """Refuse settings by which a stream would count several versions of an answer."""
+        """Refuse settings with which a stream would count several versions of an answer."""
         name, stream = self.stream
         if not isinstance(stream.source, AnswersSource):
             return self
@@ -70,12 +70,12 @@ class WindowedQuery(Query):
 
     @property
     def value_names(self) -> frozenset[str]:
-        """The columns of its answers between their identity and `tuples`."""
+        """The value columns of its answers, between the identity and `tuples`."""
         return frozenset()
 
     @property
     def uses(self) -> tuple[ColumnUse, ...]:
-        """The uses of columns: by the identity of answers, by the kind's section, and by the windows of each key."""
+        """The uses of columns: in the identity of answers, in the kind's section, and for the windows of each key."""
         _, stream = self.stream
         lists = self.key_names
         keys = lists or (() if stream.key is None else (str(stream.key),))
@@ -122,7 +122,7 @@ class AggregateQuery(WindowedQuery):
         return self.aggregate.uses([*filter(None, (stream.event_time, stream.arrival_time, stream.id))])
 
     def structure(self) -> dict[str, Any]:
-        """Return the structure, with the order of the answers' columns, which states and tables depend on."""
+        """Return the structure, with the order of the answers' columns, as states and tables depend on it."""
         section = self.aggregate
         names = [*section.each] if isinstance(section, NamedAggregatesSection) else []
         order = {"aggregate.order": names} if len(names) > 1 else {}
@@ -201,7 +201,7 @@ _OF = "disorder.of"
 
 
 def require_promise(policy: PromiseOfAnswers, section: AggregateSection) -> None:
-    """Refuse names that are not answers, and answers without a coverage threshold if the policy needs it.
+    """Refuse names that are no answers, and answers without a coverage threshold if the policy needs one.
 
     Raises
     ------

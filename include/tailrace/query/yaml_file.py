@@ -12,7 +12,7 @@ from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.regular_files import open_regular
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
-_SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape names no character
+_SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape that stands for no character
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 FieldPath = tuple[str, ...]
 
@@ -20,7 +20,7 @@ FieldPath = tuple[str, ...]
 class YamlFile:
     """A parsed YAML text: its plain data, the line of every path in it, and its problems.
 
-    Scalars stay text, and each field parses its own: so YAML 1.1 can't make something else of `on`, `12:30` or `010`.
+    Scalars stay text, and each field parses its own text, so that YAML 1.1 does not change `on`, `12:30` or `010`.
     """
 
     def __init__(self, file: Path, text: str) -> None:
@@ -59,7 +59,7 @@ class YamlFile:
         return root
 
     def _compose_slowly(self, text: str) -> yaml.Node | None:
-        """Compose what libyaml refuses by PyYAML's own parser: it takes `{column:}`, and says more of what is wrong."""
+        """Compose what libyaml refuses with PyYAML's own parser: it accepts `{column:}`, and explains errors better."""
         self.problems.clear()
         try:
             return self._compose(text, yaml.SafeLoader)
@@ -69,7 +69,7 @@ class YamlFile:
     def _check_events(self, text: str, loader: Any) -> None:
         """Refuse anchors, aliases, tags, a second document and deep nesting before anything is built from the text.
 
-        So a file can't say something else than it shows.
+        So a file means what it shows.
         """
         depth = documents = 0
         for event in yaml.parse(text, loader):
@@ -114,7 +114,7 @@ class YamlFile:
 
 
 def read(path: Path) -> str:
-    """Read the text of a query file; refuse one that is not there, no regular file, too large or no UTF-8."""
+    """Read the text of a query file; refuse a file that is missing, not regular, too large or not UTF-8."""
     try:
         with open_regular(path) as file:
             content = file.read(MAX_BYTES + 1)

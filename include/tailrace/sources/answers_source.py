@@ -1,7 +1,6 @@
 """The answers of another query as a stream's source: a chain of queries.
 
-A tuple is a version of an answer. Of the versions with one id the newest counts, unlike in other sources, where the
-first does.
+A tuple is a version of an answer. The newest version with an id counts; in other sources the first tuple does.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment, Types, require_taken
 
 ANSWER, AS_OF = "answer", "as_of"
-"""Columns of a version: its answer's id, and its arrival time; `RETRACTED` says whether it is no answer."""
+"""Columns of a version: its answer's id, and its arrival time. `RETRACTED` says whether the answer was withdrawn."""
 
 EVENT_TIMES = ("window_start", "window_end")
 """The columns that can be the event time: no version of an answer changes them."""
@@ -40,7 +39,7 @@ class AnswersSource(DeclaredSource):
     rate: None = Field(default=None, description=RATE)
 
     def uri(self) -> str:
-        """Return the asset of the answers, with the upstream query's name for it, so that Airflow draws the edge."""
+        """Return the URI of the upstream query's asset, so that Airflow draws the edge."""
         return f"tailrace://{self.query}/results"
 
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:

@@ -20,7 +20,7 @@ OUT_OF_BOUNDS = "out of bounds: a date or a timestamp lies in the years 1 to 999
 """The fault of a value that `carried_values` marks."""
 
 _INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
-_INTEGERS |= {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}  # tables have none without a sign
+_INTEGERS |= {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}  # Delta tables have no unsigned integers
 _REALS = {"halffloat": pa.float32(), "float": pa.float32(), "double": pa.float64()}
 _TEXTS = ("string", "large_string", "string_view", WITH_ZONE, WITHOUT_ZONE)
 _OTHERS = dict.fromkeys(_TEXTS, pa.string()) | {"bool": pa.bool_()}
@@ -48,7 +48,7 @@ def carried_type(type_name: str) -> pa.DataType | None:
 
 
 def score_type(type_name: str) -> pa.DataType | None:
-    """Return the type of a column when it ranks tuples: as `carried_type`, floats as doubles, uint64 as a decimal."""
+    """Return the type of a column that ranks tuples: `carried_type`, but floats become doubles, uint64 a decimal."""
     if type_name == "uint64":
         return _UINT64
     dtype = carried_type(type_name)
@@ -67,9 +67,9 @@ def holds_all(dtype: pa.DataType, other: pa.DataType) -> bool:
 
 
 def require_castable(where: str, column: pa.Array, dtype: pa.DataType) -> None:
-    """Refuse a column of a table's later version with a value that the type of the first version does not have.
+    """Refuse a column in a later version of a table with a value that does not fit the type of the first version.
 
-    Texts, and types that do not fit at all, are left to those who refuse them by the types' names.
+    Texts, and types that do not fit at all, are refused elsewhere, by the types' names.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def require_castable(where: str, column: pa.Array, dtype: pa.DataType) -> None:
 
 
 def carried_values(column: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Convert a column of n records to the type that it is carried in; mark the values that this type can't have.
+    """Convert a column of n records to the type in which it is carried; mark the values that this type can't have.
 
     These are dates and timestamps outside of the years 1 to 9999. A timestamp is floored to microseconds; one without a
     time zone is in UTC.

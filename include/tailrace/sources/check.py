@@ -27,7 +27,7 @@ from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
-_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
+_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998, so that later ticks and idle times end within 9999
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class Checked:
     rejected : ndarray, shape (m,)
         Indices into the raw records.
     reasons : list of str, length m
-        The reason against each rejected record.
+        The reason to reject each of them.
     arrivals : list, length m
         Arrival time of each rejected record in ms; None where it could not be read or is out of range.
     filtered : int
         The number of records that are left out, by the stream's `where` or a lookup.
     sound : Times
-        Of the tuples and of the filtered records whose times are sound, which move ticks and t_max, too.
+        The times of the tuples, and of the filtered records with valid times, which move ticks and t_max, too.
     is_tuple : BooleanArray or None
         Which of these are tuples; None: all.
     unmatched : int
-        The number of those left out that meet no row of a lookup, which drops them.
+        The number of filtered records that a lookup dropped because they meet no row.
     floored : frozenset of str
         The columns with times that are finer than microseconds, which were floored.
     """
@@ -86,11 +86,11 @@ def check(
     types : ColumnTypes
         The types of the tuples' key and carried columns.
     ingested_ms : int or None
-        Arrival time of all records where the source has no column for it; else when they were read, which bounds their
-        arrival times. None: that is not known.
+        The arrival time of all records, if the source has no column for it. Otherwise the time at which they were read,
+        which bounds their arrival times; None if it is unknown.
     coded_keys : bool
-        Whether the tuples' keys may stay dictionary-encoded, each key once in the dictionary, where the source has them
-        so.
+        Whether the tuples' keys may stay dictionary-encoded if the source encodes them, with each key once in the
+        dictionary.
     versions : dict
         The versions of the lookups' tables that hold for these records.
     """
@@ -138,7 +138,7 @@ def check(
 def _parts(
     verdict: RecordVerdict, raw: pa.Table, columns: SourceMapping, types: ColumnTypes, coded_keys: bool
 ) -> dict[str, pa.Array]:
-    """Read the id, the key, the values and the carried columns of records, and reject those that are not fit."""
+    """Read the id, the key, the values and the carried columns of records; reject records with unfit ones."""
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
     parts["key"] = read_keys(verdict, raw, columns, types, coded_keys)
@@ -174,7 +174,7 @@ def with_looked_up(
 def _project(
     verdict: RecordVerdict, raw: pa.Table, projection: Projection, dropped: NDArray[np.bool_] | None
 ) -> tuple[pa.Table, NDArray[np.bool_] | None]:
-    """Derive columns, and reject the records for which an expression fails, but those that are left out already.
+    """Derive columns, and reject records for which an expression fails, unless they are left out already.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def _project(
 def _check_bounds(
     verdict: RecordVerdict, columns: SourceMapping, event: Ints, arrival: Ints, ingested_ms: int | None
 ) -> None:
-    """Reject records by their times; where the least and the greatest of all are sound, no record is looked at."""
+    """Reject records by their times; if the least and the greatest time are valid, so are all others."""
     if not len(event):
         return
     first, last, arrived, newest = map(int, (event.min(), event.max(), arrival.min(), arrival.max()))
@@ -216,7 +216,7 @@ def _check_bounds(
 
 
 def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
-    """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
+    """Reject records with a text that is not UTF-8, which no table takes, and replace the text by null."""
     for index, name in enumerate(raw.column_names):
         column = raw.column(index)
         if (is_other := not_utf_8(column)) is not None:

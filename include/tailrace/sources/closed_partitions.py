@@ -14,10 +14,10 @@ from tailrace.sources.taken_files import TakenFiles
 PAUSE_S = 600.0
 """Seconds between checks of closed partitions; those existing at a start are checked without pauses."""
 
-_SOON_S = 10.0  # until the next check whether there is a closed partition
+_SOON_S = 10.0  # between checks whether there is a closed partition
 
 Look = tuple[ReadFile | None, Entry | None]
-"""A file as it was taken (None if new), and as it is listed now (None if gone)."""
+"""The state of a file when it was taken (None if new), and as listed now (None if gone)."""
 
 
 class ClosedPartitions:
@@ -86,7 +86,7 @@ class ClosedPartitions:
             yield from self._below(partition)
 
     def _missing(self, directory: str, recorded: TakenFiles) -> list[Look]:
-        """Return the first files taken from a partition that it no longer lists."""
+        """Return the first of the files taken from a partition that are no longer listed."""
         try:
             names = {entry.name for entry in self._partitions.source.entries(directory)}
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class ClosedPartitions:
 
 
 def oldest_open(source: SourceDirectory, newest: str) -> str:
-    """Return the partition before the one of the newest path, or the path's own if there is none before it."""
+    """Return the partition before that of the newest path; the path's own if it is the first."""
     *partitions, _ = newest.split("/")
     for depth in reversed(range(len(partitions))):
         parent, own = "".join(f"{name}/" for name in partitions[:depth]), f"{partitions[depth]}/"

@@ -1,4 +1,4 @@
-"""The types of column that each part of a tuple can come from."""
+"""The column types allowed for each part of a tuple."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_text(dtype: pa.DataType) -> bool:
 
 
 Rule = tuple[Callable[[pa.DataType], bool], str]
-"""Predicate on the types of column that may hold a part of a tuple, and those types in words."""
+"""By part of a tuple: the test for allowed column types, and these types in words."""
 
 _PART_RULES: dict[str, Rule] = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
@@ -80,7 +80,7 @@ _INPUT_RULE: Rule = (
 
 
 def require_fit(where: str, part: str, dtype: pa.DataType, columns: SourceMapping) -> None:
-    """Refuse a column of a type that its part of a tuple can't come from; null fits each part.
+    """Refuse a column whose type is not allowed for its part of a tuple; type null fits each part.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: SourceMappin
     elif part in columns.free and part not in columns.required:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
         role = "it is the key of a lookup" if part in columns.lookup_keys else role
-    is_added = columns.parts().get(part) in columns.added  # `where` is the field that gives it then
+    is_added = columns.parts().get(part) in columns.added  # then its field is `where`
     if part not in columns.readers and not is_added and (field := columns.field_of(part)) is not None:
         where = f"{field}: {where}"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)

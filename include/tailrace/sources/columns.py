@@ -1,4 +1,4 @@
-"""The columns of a source that tuples come from, and the bounds of their times."""
+"""Maps the columns of a source to the parts of tuples, with the bounds of their times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 LOOKUP_KEY = "key of a lookup, "
-"""The beginning of the parts that are the keys of lookups; the column's name follows."""
+"""Prefix, before the column's name, of the parts that are keys of lookups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,24 +31,24 @@ class SourceMapping(UsedColumns):
     Attributes
     ----------
     key : str, tuple of str or None
-        Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
+        With several columns, the tuple's key is a text with their values, see `ground.key_lists`.
     groups_nulls : bool
         Whether a null in a column of the key is a value of its own; otherwise the record is rejected.
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
     skew_ms : int
-        How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
-        event time counts up to so long after its arrival.
+        The greatest difference between clocks. An arrival time may be later than the reading of its record by this, and
+        an event time counts for t_max up to this time after its arrival.
     timezone : str or None
         The time zone of times that state none; None: UTC.
     zones : dict
-        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
-        whose text does otherwise is rejected, as its time can't be known.
+        Whether the texts of a column of times state their zone, as in the first record. Without a `timezone`, a record
+        that differs from the first in this is rejected, as its time can't be known.
     projection : Projection or None
-        Computes the derived columns, and which records are kept; None: there are none, and all are.
+        Computes the derived columns, and which records stay; None if there is no expression.
     stream : str
-        The name of its stream in the query; empty where it is of none.
+        The name of its stream in the query; empty without one.
     lookups : tuple of Lookup
         The lookups, in order: their columns come before derived ones.
     """
@@ -75,7 +75,7 @@ class SourceMapping(UsedColumns):
 
     @property
     def exact(self) -> frozenset[str]:
-        """The source's columns whose numbers have to come as they are: carried ones, and inputs of expressions."""
+        """The source's columns whose numbers must stay exact: carried ones, and inputs of expressions."""
         return frozenset(self.free.values()) - self.scores
 
     @property
@@ -86,7 +86,7 @@ class SourceMapping(UsedColumns):
 
     @property
     def numbers(self) -> frozenset[str]:
-        """The free columns of the source that hold doubles of the kind's own, or rank: texts there become numbers."""
+        """The free columns that hold the kind's doubles, or rank tuples: texts there become numbers."""
         doubles = {self.values[part] for part, dtype in self.value_types.items() if pa.types.is_float64(dtype)}
         doubles |= {self.carried[part] for part in self.required}
         others = {self.event_time, self.arrival_time, self.id, *self.key_parts.values()}
@@ -104,7 +104,7 @@ class SourceMapping(UsedColumns):
 
     @property
     def repeats_lookups(self) -> bool:
-        """Whether corrections look up again, in the newest versions of the tables."""
+        """Whether corrections repeat the lookups, in the newest versions of the tables."""
         return any(lookup.is_repeated for lookup in self.lookups)
 
     @property
@@ -114,7 +114,7 @@ class SourceMapping(UsedColumns):
 
     @property
     def lookup_keys(self) -> dict[str, str]:
-        """The columns of the source by which lookups find rows, by the part that they are."""
+        """The source's columns by which lookups find rows, by part."""
         expressions, above = dict[str, str](), set[str]()
         for lookup in self.lookups:
             expressions |= {f"{LOOKUP_KEY}{name}": name for name in lookup.keys if name not in above}
@@ -130,13 +130,13 @@ class SourceMapping(UsedColumns):
         return carried | inputs | self.lookup_keys
 
     def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
-        """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
+        """Return the event times as they count for t_max, given event and arrival times of tuples, shape (n,)."""
         if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
             return event_ms
         return np.minimum(event_ms, arrival_ms + self.skew_ms)
 
     def named(self) -> dict[str, str]:
-        """Return the columns that the source must have, by the part of the tuple that they hold."""
+        """Return the columns that the source must have, by part of the tuple."""
         added = self.added
         parts = {part: name for part, name in self.parts().items() if name not in added}
         return parts | {part: name for part, name in self.free.items() if part not in parts}
@@ -146,20 +146,20 @@ class SourceMapping(UsedColumns):
         return {part: name for part, name in self.named().items() if part not in self.free}
 
     def pruned(self) -> SourceMapping:
-        """Return the columns with the expressions alone that give a part of the tuple, or decide which records stay."""
+        """Return the mapping with only the expressions that give a part of the tuple, or decide which records stay."""
         if self.projection is None:
             return self
         return replace(self, projection=self.projection.pruned(self.parts().values()))
 
     def parts(self) -> dict[str, str]:
-        """Return the columns, of the source or derived, by the part of the tuple that they hold."""
+        """Return the columns, of the source or derived, by part of the tuple."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id}
         named = {part: name for part, name in parts.items() if name is not None} | self.key_parts
         return named | self.values | self.carried
 
     @property
     def key_parts(self) -> dict[str, str]:
-        """The columns of the key by the part of the tuple: `key`, or of a list `key 1`, `key 2`, …"""
+        """The columns of the key by part of the tuple: `key`; for several columns `key 1`, `key 2`, …"""
         if isinstance(self.key, tuple):
             return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
         return {} if self.key is None else {"key": self.key}
@@ -175,7 +175,7 @@ class SourceMapping(UsedColumns):
         return f"streams.{self.stream}.{own}" if self.stream else None
 
     def expressions(self) -> list[tuple[str, str, str | None]]:
-        """Return the names and texts of the expressions, and the fields of the query file that have them."""
+        """Return the names and texts of the expressions, with their fields in the query file."""
         texts: list[tuple[str, str, str | None]] = []
         for number, (name, text) in enumerate(() if self.projection is None else self.projection.named()):
             assert self.projection is not None
@@ -189,5 +189,5 @@ class SourceMapping(UsedColumns):
         return part == "id" or part in self.key_parts
 
     def may_be_null(self, part: str) -> bool:
-        """Test whether a record without a value in a part can be a tuple."""
+        """Test whether a tuple may lack a value in a part."""
         return (part in self.free and part not in self.required) or (self.groups_nulls and part in self.key_parts)

@@ -1,4 +1,4 @@
-"""The dialect of CSV files: what separates fields, and what separates the decimals of numbers."""
+"""The dialect of CSV files: the delimiter of fields, and the decimal separator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_DELIMITERS = set('"\r\n\0+-_.')
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """What separates fields, and the decimals of numbers.
+    """The delimiter of fields, and the decimal separator.
 
     Attributes
     ----------
@@ -43,13 +43,13 @@ class CsvDialect:
     decimal: str = POINT
 
     def with_points(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return texts in which each number has a point before its decimals; a text with a point becomes no number."""
+        """Replace the decimal separator by a point; a text that already has a point becomes no number."""
         if self.decimal == POINT:
             return texts
         return pc.replace_substring(pc.replace_substring(texts, POINT, "?"), self.decimal, POINT)
 
     def split(self, line: str) -> list[str]:
-        """Split a line without its end into fields; a text that is none, as a field beyond all lengths, is one."""
+        """Split a line without its end into fields; a line that can't be split, as a field is too long, stays whole."""
         try:
             return next(csv.reader([line], delimiter=self.delimiter), [])
         except csv.Error:
@@ -57,22 +57,22 @@ class CsvDialect:
 
 
 COMMAS = CsvDialect()
-"""The dialect of files for which a query file says nothing."""
+"""The default dialect."""
 
 
 def named(separator: str) -> str:
-    """Return a delimiter as a query file has it, with its name."""
+    """Return a delimiter as written in a query file, with its name."""
     sign = {"\t": "\\t"}.get(separator, separator)
     return f'"{sign}" ({SEPARATORS[separator]})' if separator in SEPARATORS else repr(separator)
 
 
 def other_delimiter(line: str, dialect: CsvDialect, lacks: Callable[[list[str]], int]) -> str | None:
-    """Return a delimiter by which a header has more of the wanted names than by the declared one; None without one.
+    """Return a delimiter that yields more of the wanted names in a header than the declared one; None without one.
 
     Parameters
     ----------
     lacks : callable
-        Returns how many of the wanted names are not among some.
+        Returns how many of the wanted names are missing from some names.
     """
     missing = {separator: lacks(CsvDialect(separator).split(line)) for separator in SEPARATORS}
     best = min(missing, key=lambda separator: missing[separator])
@@ -80,7 +80,7 @@ def other_delimiter(line: str, dialect: CsvDialect, lacks: Callable[[list[str]],
 
 
 def most_frequent_delimiter(line: str) -> str:
-    """Return the delimiter that a header has most often outside of quotes; a comma among equals."""
+    """Return the most frequent delimiter of a header, outside of quotes; a comma among equals."""
     return max(SEPARATORS, key=_QUOTED.sub("", line).count)
 
 

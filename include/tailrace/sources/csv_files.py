@@ -31,7 +31,7 @@ from tailrace.sources.segments import (
 )
 from tailrace.sources.utf_8 import is_utf_8
 
-BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
+BYTES_PER_SEGMENT = 16 << 20  # block size: several readers share a large file, and each holds one block in memory
 SAMPLE_BYTES = 1 << 20
 _MOST_SAMPLES = 64
 
@@ -46,7 +46,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class CsvFiles:
-    """CSV: a record with another number of fields, or a wrong value, goes to quarantine alone."""
+    """CSV files; a record with a wrong number of fields, or a wrong value, goes to quarantine alone."""
 
     connection: str | None = None
     exact: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class CsvFiles:
         return still and _ends_with_a_newline(path)
 
     def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
-        """Return column types by the values of the first records, and by the files before, see `shown_types`."""
+        """Infer column types from the first records and from earlier files, see `shown_types`."""
         for part, dtype in columns.value_types.items():
             if pa.types.is_list(dtype):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
@@ -94,7 +94,7 @@ class CsvFiles:
         return {} if texts is None else unfit_texts(texts.table, parts, columns, self.dialect)
 
     def texts_among_numbers(self, path: SourceFile, names: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-        """Yield columns most of whose first values are numbers, with the record and the text of one that is none."""
+        """Yield columns whose first values are mostly numbers, with the record and text of one that is not a number."""
         texts = self._sample(path, names)
         if texts is None:
             return
@@ -171,7 +171,7 @@ class CsvFiles:
             return header, file.read(segment.block_end - segment.block_start if segment.block_end else -1)
 
     def _require_delimiter(self, path: SourceFile, columns: SourceMapping, header: Header) -> None:
-        """Refuse a file that has the query's columns by another delimiter than the declared one."""
+        """Refuse a file whose header has the query's columns with another delimiter than the declared one."""
         wanted = set(columns.named().values())
         other = other_delimiter(header.line, self.dialect, lambda names: len(wanted - set(names)))
         if other is not None:
@@ -179,7 +179,7 @@ class CsvFiles:
 
 
 class _Texts(NamedTuple):
-    """The fields of well-formed records as texts, their rows in the block, and the reasons against the others."""
+    """The fields of well-formed records as texts, their rows in the block, and the reasons to reject the others."""
 
     table: pa.Table
     row: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -197,7 +197,7 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str], delimiter: 
             malformed[row] = "broken CSV: a quote that is not closed, or text behind one, or a carriage return"
         elif not is_all_utf_8 and not is_utf_8(record):
             malformed[row] = "no UTF-8"
-        elif not record and len(header) > 1:  # Arrow takes it for a record of nulls
+        elif not record and len(header) > 1:  # Arrow would read a record of nulls
             malformed[row] = "an empty line"
         else:
             good.append(record)
@@ -232,7 +232,7 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str], delimiter: 
 
 
 def read_header(path: SourceFile, file: BinaryIO, dialect: CsvDialect = COMMAS) -> Header | None:
-    """Return the header of a file; None of an empty file.
+    """Return the header of a file; None for an empty file.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def read_header(path: SourceFile, file: BinaryIO, dialect: CsvDialect = COMMAS) 
 
 
 def _require_delimiter_of_quotes(path: SourceFile, line: bytes, dialect: CsvDialect) -> None:
-    """Refuse a header of quoted names between which another delimiter than the declared one stands."""
+    """Refuse a header whose quoted names are separated by another delimiter than the declared one."""
     for separator in SEPARATORS:
         is_well_formed = next(records(line, delimiter=separator)).is_well_formed
         if is_well_formed and len(CsvDialect(separator).split(line.decode())) > 1:
@@ -277,7 +277,7 @@ def _other_delimiter(path: SourceFile, other: str, dialect: CsvDialect) -> Refus
 def _ends_with_a_newline(path: SourceFile) -> bool:
     """Test whether the last byte ends a line, or the file is empty.
 
-    A carriage return does so only where no line ends in a newline: that is a file that `read_header` refuses.
+    A carriage return ends a line only if no line ends in a newline; `read_header` refuses such a file.
     """
     with open_source(path) as file:
         size = file.seek(0, io.SEEK_END)

@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 CR_ALONE = "its lines end in carriage returns alone (CR)"
 LF_NEEDED = "lines that end in LF or CRLF, as by: tr '\\r' '\\n'"
-"""The fault of a text whose lines end as those of old spreadsheets, and its remedy."""
+"""The fault of lines that end in CR alone, as old spreadsheets write them, and its remedy."""
 
 
 @lru_cache
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 def records(text: bytes, is_last: bool = True, delimiter: str = ",") -> Iterator[Record]:
-    """Yield the records of a text that begins with one, without an unfinished one at the end if more text comes."""
+    """Yield the records of a text; if more text comes, without an unfinished record at the end."""
     start, pattern = 0, _record_pattern(delimiter)
     while start < len(text):
         match = pattern.match(text, start)
@@ -65,7 +65,7 @@ def records(text: bytes, is_last: bool = True, delimiter: str = ",") -> Iterator
 
 
 def blocks(file: BinaryIO, start: int, size: int, delimiter: str = ",") -> Iterator[Block]:
-    """Cut the records of a file from a byte on into blocks of about `size` bytes."""
+    """Cut a file, from a byte on, into blocks of whole records with about `size` bytes."""
     file.seek(start)
     text, is_last = b"", False
     while not is_last:
@@ -79,7 +79,7 @@ def blocks(file: BinaryIO, start: int, size: int, delimiter: str = ",") -> Itera
 
 
 def _measure(text: bytes, is_last: bool, delimiter: str) -> tuple[int, int]:
-    """Return the end and the number of a text's complete records; lines are counted directly without quoted fields."""
+    """Return the end and number of a text's complete records; without quoted fields, lines are counted."""
     if b'"' not in text:
         end = len(text) if is_last else text.rfind(b"\n") + 1
         return end, text.count(b"\n") + (is_last and text[-1:] not in (b"", b"\n"))

@@ -1,7 +1,7 @@
 """The types of CSV columns, inferred from their texts, and the values of texts in these types.
 
-A carried column has the first of these types that fits all its texts exactly as they would be written again: boolean
-(true, false), integer (at most 18 digits), double (a number that a double reproduces). So a column with a leading zero,
+A carried column has the first of these types that reproduces all its texts exactly: boolean (true, false), integer (at
+most 18 digits), double. So a column with a leading zero,
 a plus sign or more digits than are kept stays text.
 """
 
@@ -38,8 +38,8 @@ def shown_types(sample: pa.Table, columns: SourceMapping, before: Types, dialect
     """Return the types of the columns that a query reads; None if the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
-    and 007 is not 7. Carried columns have their narrowest type, or `NULL` without any text. Names and carried columns
-    keep their type from the files `before` as long as some value has it; each record is checked separately.
+    and 007 is not 7. Carried columns have their narrowest type, or `NULL` without any text. Ids, keys and carried
+    columns keep their type from the files `before` as long as some value fits; each record is checked separately.
     """
     types: Types = {}
     numbers = columns.numbers
@@ -61,7 +61,7 @@ def shown_types(sample: pa.Table, columns: SourceMapping, before: Types, dialect
 def unfit_texts(
     sample: pa.Table, parts: Mapping[str, str], columns: SourceMapping, dialect: CsvDialect = COMMAS
 ) -> dict[str, str | None]:
-    """Return a text that does not fit for each of some parts, given their columns, see `Format.unfit`."""
+    """Return for each of some parts, given their columns, a text that does not fit; see `Format.unfit`."""
     unfit: dict[str, str | None] = {}
     for part, name in parts.items():
         if len(texts := _present(sample.column(name))):
@@ -71,7 +71,7 @@ def unfit_texts(
 
 
 def text_among_numbers(texts: pa.ChunkedArray, dialect: CsvDialect = COMMAS) -> int | None:
-    """Return the place of the first text that is no number in a column where most are; None in any other column."""
+    """Return the place of the first text that is not a number, if most of the column's texts are; otherwise None."""
     is_number = ~_wrong(dialect.with_points(texts), "double", is_exact=True)
     is_present = np.asarray(pc.not_equal(texts, "").combine_chunks())
     others = np.flatnonzero(is_present & ~is_number)
@@ -81,7 +81,7 @@ def text_among_numbers(texts: pa.ChunkedArray, dialect: CsvDialect = COMMAS) -> 
 def read_column(
     texts: pa.ChunkedArray, dtype: str, is_exact: bool = False, dialect: CsvDialect = COMMAS
 ) -> tuple[pa.ChunkedArray, Mask]:
-    """Return the values of texts in a type, and a mask of texts without such a value; an empty text is null.
+    """Convert texts to a type, with a mask of texts that can't be converted; an empty text is null.
 
     `is_exact`: doubles must reproduce their texts.
 
@@ -110,7 +110,7 @@ def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 def wrong_value(
     record: Mapping[str, str], types: Types, exact: Collection[str] = (), dialect: CsvDialect = COMMAS
 ) -> str | None:
-    """Return the reason to reject a record with a text that its column's type can't hold; None without one."""
+    """Return the reason to reject a record with a text that does not fit its column's type; None without one."""
     for name, dtype in types.items():
         texts = pa.chunked_array([pa.array([record[name]], pa.string())])
         if read_column(texts, dtype, name in exact, dialect)[1][0]:
@@ -121,7 +121,7 @@ def wrong_value(
 
 
 def _wrong(texts: pa.ChunkedArray, dtype: str, is_exact: bool) -> Mask:
-    """Return a mask of the n texts that are not values of a type; null is a value of each."""
+    """Return a mask of the n texts that are not values of a type; null fits each type."""
     if dtype not in _PATTERNS:
         return np.zeros(len(texts), bool)
     pattern = _EXACT if is_exact and dtype == "double" else _PATTERNS[dtype]
@@ -132,7 +132,7 @@ def _wrong(texts: pa.ChunkedArray, dtype: str, is_exact: bool) -> Mask:
 
 
 def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return whether the double of each number reproduces it in its fewest digits; null does."""
+    """Test which numbers a double reproduces in its fewest digits; null counts as reproduced."""
     doubles = texts.cast(pa.float64()).cast(pa.string())
     pairs = zip(texts.to_pylist(), doubles.to_pylist(), strict=True)
     given_back = [text == double or Decimal(text) == Decimal(double) for text, double in pairs]
@@ -140,7 +140,7 @@ def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def shown_type(part: str, texts: pa.ChunkedArray, columns: SourceMapping) -> str | None:
-    """Return the type of a part of tuples by the texts of a column without nulls; None where none is of such a type."""
+    """Infer the type of a part of tuples from the texts of a column without nulls; None if no text fits."""
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
@@ -159,7 +159,7 @@ def shown_type(part: str, texts: pa.ChunkedArray, columns: SourceMapping) -> str
 
 
 def _number_type(texts: pa.ChunkedArray, is_score: bool) -> str | None:
-    """Return the type of numbers; None without any. Scores are integers only if one is beyond 2^53."""
+    """Return the type of numbers; None without any. Scores are doubles unless one exceeds 2^53."""
     if not len(texts):
         return None
     if _wrong(texts, "int64", is_exact=True).any():
@@ -168,7 +168,7 @@ def _number_type(texts: pa.ChunkedArray, is_score: bool) -> str | None:
 
 
 def _are_beyond_doubles(texts: pa.ChunkedArray) -> bool:
-    """Test whether one of some integers is greater than those that a double holds."""
+    """Test whether an integer is too large for a double to hold exactly."""
     return bool(pc.any(pc.greater(pc.abs(texts.cast(pa.int64())), EXACT)).as_py())
 
 

@@ -1,7 +1,7 @@
 """The base of the sources that a query file declares: each opens, samples and reads its own log.
 
-To add a source that grows differently from files, add a subclass of `DeclaredSource` with its own `Feed`, and a member
-of `Source` in `query/sections.py`.
+To add a source that is not files, add a subclass of `DeclaredSource` with its own `Feed`, and a member of `Source` in
+`query/sections.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RATE = "rows per second at which a live run replays Parquet files, for format re
 """Descriptions of the fields that all sources have."""
 
 SOURCE_PLACE = {"path", "rate", "servers", "connection"}
-"""The fields with a source's location, which may change while a checkpoint lives."""
+"""The fields with a source's location, which may change after a checkpoint was created."""
 
 
 class SourceRecord(TakenRecord, Protocol):
@@ -47,7 +47,7 @@ class TableAccess(Protocol):
         """Open the feed of a table from a version on; `before` has the files of later versions that were read."""
 
     def files(self, path: Location) -> list[SourceFile]:
-        """List a table's files in the order of their writing; refuse a path without a table."""
+        """List a table's files in the order in which they were written; refuse a path without a table."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Opening:
     on_progress : callable
         Called repeatedly while a feed lists many files.
     open_answers : callable or None
-        Opens the feed of a query's answers in the same warehouse; None where sources are only examined.
+        Opens the feed of a query's answers in the same warehouse; None if sources are only examined.
     """
 
     columns: SourceMapping
@@ -94,8 +94,7 @@ class DeclaredSource(Section, ABC):
     Attributes
     ----------
     own_columns : dict
-        The columns that the source itself adds to its records, by the part of a tuple that they can be: `id`,
-        `arrival_time`.
+        The columns that the source adds to its records, by the part of a tuple that they give: `id`, `arrival_time`.
     """
 
     own_columns: ClassVar[Mapping[str, str]] = {}
@@ -105,7 +104,7 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def uri(self) -> str:
-        """Return its place as a URI."""
+        """Return its location as a URI."""
 
     @abstractmethod
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
@@ -126,7 +125,7 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def is_history(self, columns: SourceMapping) -> bool:
-        """Return whether it is a durable log with arrival times, and so is itself the stream's history."""
+        """Return whether it is a durable log with arrival times; then the stream needs no other history."""
 
     @abstractmethod
     def reader(self, columns: SourceMapping) -> SegmentReader:
@@ -138,7 +137,7 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
-        """Look at its first records and its newest ones.
+        """Read samples of the first and of the newest records.
 
         Returns
         -------
@@ -149,7 +148,7 @@ class DeclaredSource(Section, ABC):
         """
 
     def text_problems(self, columns: SourceMapping, types: Types) -> list[Problem]:
-        """Name the texts that keep columns of the source from being numbers, if it can tell."""
+        """Name the texts that keep columns of the source from being numbers, if it is known."""
         return []
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Sources of dimension tables: the content of a version, and a token that changes whenever the content may have."""
+"""Sources of dimension tables: each reads the content, and returns a token that changes when the content may have."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FileTable:
         return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
 
     def read(self, position: Mapping[str, str]) -> TableContent:
-        if (problem := outside_roots(self.place.file)) is not None:  # it may have become a symbolic link
+        if (problem := outside_roots(self.place.file)) is not None:  # it may have been replaced by a symbolic link
             raise Refused([problem])
         return TableContent(read_whole(self.place))
 
@@ -117,7 +117,7 @@ class PostgresDimension:
 
 
 def postgres_table(location: TablePlace) -> PostgresTable:
-    """Return the table of PostgreSQL that a place names."""
+    """Return the PostgreSQL table that a place names."""
     assert isinstance(location.path, DatabaseTable)
     return PostgresTable(connection=location.path.connection, table=location.path.table)
 
@@ -134,12 +134,12 @@ def read_whole(location: TablePlace) -> bytes:
 def as_parquet(location: TablePlace, parts: list[pa.Table]) -> bytes:
     """Write the needed columns of a table as one Parquet file.
 
-    Its bytes do not depend on how rows are spread over files. Of their metadata it has what they declare of geometries.
+    Its bytes do not depend on how rows are spread over files. It keeps the files' metadata about geometries.
 
     Raises
     ------
     Refused
-        When a column has incompatible types, or geometries another coordinate system, in two files.
+        When a column has incompatible types, or different coordinate systems, in two files.
     """
     declared = common_geometry_metadata(str(location), parts, location.columns)
     try:

@@ -1,4 +1,4 @@
-"""Protocol of feeds: through one the driver polls a stream's growing log for new segments."""
+"""Protocol of feeds, through which the driver polls a stream's growing log for new segments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Feed(Protocol):
 
     @property
     def identity(self) -> str:
-        """Identifier that distinguishes the source from another one in its place; empty without one."""
+        """Identifier that distinguishes the source from another one at the same location; empty without one."""
 
     @property
     def version(self) -> int:
@@ -28,7 +28,7 @@ class Feed(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """The reason why it returns no segments for now, without a failure; None where it can return them."""
+        """The reason why it returns no segments for now, without a failure; None if there is none."""
 
     def fresh(self) -> list[Segment]:
         """Return the segments that it has not returned before, in log order; callers poll it, also after an error.

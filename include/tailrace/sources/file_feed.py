@@ -24,13 +24,13 @@ from tailrace.sources.segments import Segment, SourceFile, State, Types, changed
 from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile, SourceDirectory, open_directory
 
 STILL_S = 1.0
-"""Seconds without a change after which a file that is written in place may be taken."""
+"""Seconds without a change after which a file counts as complete, if it is written in place."""
 
-BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens, but at least one file
+BYTES_AT_ONCE = 1 << 30  # the most bytes of unread files that a call of a live run opens, but at least one file
 
 
 class _Observation(NamedTuple):
-    """A file and its last state, the time (s) since which it is unchanged, and the time of the first observation."""
+    """A file, its last state, the time (s) of its last change, and the time of the first observation."""
 
     file: SourceFile | None
     state: State | None
@@ -48,8 +48,8 @@ class FileFeed:
     before : iterable of ReadFile
         Reading progress in files.
     at_once : int or None
-        The most unread files that a call of a live run opens, and the most taken ones that it checks again, as the
-        driver must report between calls that it is alive. None for a bounded run, which takes all existing files.
+        The most unread files that a call of a live run opens, and the most taken files that it checks again: the driver
+        must report between calls that it is alive. None for a bounded run, which takes all existing files.
     record : TakenRecord or None
         The record of taken files, with which a live run can forget the files of closed partitions.
     boundary : str
@@ -144,7 +144,7 @@ class FileFeed:
         return self._partitions
 
     def _away(self, partitions: OpenPartitions, has_new: bool) -> str | None:
-        """Return the reason to treat the source as absent, such as an empty mount point; None where it is present."""
+        """Return the reason to treat the source as absent, such as an empty mount point; None if it is present."""
         taken = partitions.known + len(partitions.partial)
         is_known = bool(self.identity) and partitions.source.identity == self.identity
         if not taken or partitions.listed or self._files.listed_partial or is_known or partitions.source.lists_states:
@@ -192,7 +192,7 @@ class FileFeed:
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         types = settled_types(types, self.columns, newest)
         holds_back = unfinished is not None or len(new) > len(candidates)
-        if new_segments and not types and not holds_back:  # otherwise the files held back may show them
+        if new_segments and not types and not holds_back:  # otherwise files that are held back may show the types
             raise no_types(self.path, self.columns)
         # Nothing fails from here on, so that a call returns all of its segments or none.
         for read, rows in taken:
@@ -247,7 +247,7 @@ class FileFeed:
 
     def _require_same(self, before: ReadFile, file: SourceFile | None, state: State | None) -> None:
         """Refuse a file that was read, at least in part, and differs from its taken state."""
-        if state is None:  # where the stream writes a history, a completely read file may vanish
+        if state is None:  # if the stream writes a history, a completely read file may vanish
             if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
                 raise removed(before.path)
         elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:

@@ -30,7 +30,7 @@ class OtherFiles:
 
 
 ALONE = OtherFiles()
-"""No other files."""
+"""For a source with one file."""
 
 
 class SegmentReader(Protocol):
@@ -62,16 +62,16 @@ class Format(SegmentReader, Protocol):
 
     @property
     def is_log(self) -> bool:
-        """Whether its files are kept after they were read; with arrival times they are then the stream's history."""
+        """Whether its files are kept after they were read; files with arrival times are then the stream's history."""
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
-        """Return the reader of segments that may be in an object store, by a connection to it.
+        """Return the reader of segments; those in an object store are read through the connection.
 
         `exact` names columns whose numbers must be exact; a record with a number that a double rounds is malformed.
         """
 
     def whole(self, path: SourceFile, still: bool) -> bool:
-        """Test whether a file seems complete; `still`: it is unchanged for `file_feed.STILL_S` seconds."""
+        """Test whether a file seems complete; `still` says that it has not changed for `file_feed.STILL_S` seconds."""
 
     def types(self, path: SourceFile, columns: SourceMapping, others: OtherFiles = ALONE) -> Types | None:
         """Return the types of the columns that the query reads; None if the file's records don't show them.
@@ -90,10 +90,10 @@ class Format(SegmentReader, Protocol):
         """
 
     def unfit(self, path: SourceFile, columns: SourceMapping) -> dict[str, Any]:
-        """Return a value that does not fit for each part of a tuple that every record needs; None where one fits.
+        """Return for each part that every record needs a value that does not fit; None if some value fits.
 
-        A part is left out if no examined record has a value there; and all are, of files that state their types. This
-        says why records do not show the types.
+        A part is left out if no examined record has a value there. For files that state their types, all parts are left
+        out. The result explains why records do not show the types.
         """
 
     def split(self, path: SourceFile) -> list[Segment]:

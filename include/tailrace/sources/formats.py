@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
 """The formats of files, by their names in query files."""
 
 _MOST_FILES = 100
-"""The number of files that are searched for the other columns of a source, one of which lacks a column."""
+"""If a file lacks a column: the number of other files that are searched for it."""
 
 
 def list_files(
@@ -41,14 +41,14 @@ def list_files(
 ) -> list[SourceFile]:
     """List the files of a source in the order of their paths, without producers' temporary files.
 
-    `path` is a text if it is the URL of an object store, and `connection` is the connection to the store. Of a table,
-    `is_log` is false: its partitions may be by any value.
+    `path` is a text if it is the URL of an object store, and `connection` is the connection to the store. For a table
+    `is_log` is false, as it may be partitioned by any value.
 
     Raises
     ------
     Refused
-        When there is no such file or directory, or something in the directory is no file of the format by its name,
-        no regular file, or outside of the roots that sources have.
+        When there is no such file or directory; or when an entry of the directory has no name of the format, is not a
+        regular file, or lies outside of the roots allowed for sources.
     """
     source = open_directory(path, format_name, connection, is_log)
     suffixes = ("",) if isinstance(source, SingleFile) else FORMATS[format_name].suffixes
@@ -67,7 +67,7 @@ def merge_types(
     newest: Callable[[], Types | None] = lambda: None,
     file_format: Format | None = None,
 ) -> Types:
-    """Return the column types of a source up to this file: by the files before it, else its own.
+    """Return the column types of a source up to this file: the types of the files before it, else its own.
 
     Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
     file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the
@@ -76,9 +76,9 @@ def merge_types(
     Raises
     ------
     Unfit
-        When the format refuses the file; when its ids or keys are of another type than those before it; or when a
-        carried column has a type here with values that the one before it has not. Of CSV only when no value of the
-        first ones has the type before it: else records with another are malformed, each alone.
+        When the format refuses the file; when its ids or keys have another type than before; or when the type of a
+        carried column has values that the earlier type lacks. A CSV file is refused only when none of its first values
+        fits the earlier type; otherwise each unfit record is malformed.
     """
     file_format = file_format or FORMATS[format_name]
     file_types = file_format.types(file, columns, OtherFiles(types, newest)) or types
@@ -109,7 +109,7 @@ def settled_types(types: Types, columns: SourceMapping, newest: Callable[[], Typ
     """Return the final types of a source, given the types up to its last file that can be read now.
 
     A column of answers or of the key that is null there has the type of the newest file; text, if it is null in that
-    one too. None are known where a column is null of which a tuple needs a value.
+    file too. Return None if a column is null whose value a tuple needs.
     """
     if NULL not in types.values():
         return types
@@ -125,14 +125,14 @@ def settled_types(types: Types, columns: SourceMapping, newest: Callable[[], Typ
 def all_missing(
     path: Path | str, file_format: Format, columns: SourceMapping, files: Callable[[], Iterable[SourceFile]]
 ) -> Iterator[None]:
-    """Refuse a source that lacks columns in all of its files, beside the columns required of each file.
+    """Refuse a source if none of its files has a column that single files may lack.
 
     Raises
     ------
     MissingColumn
         Instead of the refusal of one file, and instead of `UnknownTypes` where such columns exist.
     UnknownTypes
-        With the columns that have no fitting value in any file, where there are such.
+        With the columns that have values, but no fitting one, in any file.
     """
     try:
         yield
@@ -147,7 +147,7 @@ def all_missing(
 
 
 def _unfit(path: Path | str, file_format: Format, columns: SourceMapping, files: Iterable[SourceFile]) -> list[Problem]:
-    """Return the problems of the columns that have values in some of a source's files, and no fitting one in any."""
+    """Return the problems of the columns that have values in a source's files, but no fitting one."""
     values: dict[str, Any] = {}
     for file in files:
         of_file = file_format.unfit(file, columns)
@@ -169,14 +169,14 @@ def no_types(path: Path | str, columns: SourceMapping) -> UnknownTypes:
 
 
 def is_history(format_name: str, columns: SourceMapping) -> bool:
-    """Test whether files are a durable log with arrival times, and so are themselves the stream's history."""
+    """Test whether files are a durable log with arrival times; then the stream needs no other history."""
     return FORMATS[format_name].is_log and columns.arrival_time is not None
 
 
 def _is_carried_on(before: str, later: str, format_name: str) -> bool:
     """Test whether a carried column can continue with a later type, given the types' names.
 
-    Where values show the types, each number is checked with its record: 2 may stand for 2.0.
+    If types are inferred from values, each number is checked with its record: 2 may stand for 2.0.
     """
     if not FORMATS[format_name].states_types and ({before, later} == {"int64", "double"} or _are_nested(before, later)):
         return True

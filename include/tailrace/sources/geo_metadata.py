@@ -1,7 +1,7 @@
 """The coordinate systems and edges that Parquet files declare for their columns of geometries.
 
-There are three ways: GeoParquet's metadata `geo`, Parquet's own types GEOMETRY and GEOGRAPHY, and GeoArrow's metadata
-of a field. The first of these that a file has for a column holds.
+There are three ways to declare them: GeoParquet's metadata `geo`, Parquet's types GEOMETRY and GEOGRAPHY, and
+GeoArrow's metadata of a field. If a file has several for a column, the first in this order holds.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _REMEDY = 'GeoParquet\'s metadata {"columns": {"geometry": {"encoding": "WKB", "
 
 @dataclass(frozen=True)
 class GeometryMetadata:
-    """What a file declares of its geometries.
+    """A file's declarations about a column of geometries.
 
     Attributes
     ----------
     crs : dict, str or None
-        The coordinate system: PROJJSON, or a name such as EPSG:3857; None where the file says that it is unknown.
+        The coordinate system: PROJJSON, or a name such as EPSG:3857; None if the file declares it as unknown.
     edges : str
-        `planar`, or the name of the lines on a sphere or an ellipsoid that its edges are.
+        `planar`, or the name of the edges on a sphere or an ellipsoid.
     only_points : bool
         Whether the file declares that it has points alone, which have no edges.
     """
@@ -52,7 +52,7 @@ class GeometryMetadata:
 
 
 def read_geometry_metadata(where: str, file: pq.ParquetFile) -> dict[str, GeometryMetadata]:
-    """Read what a file declares of its columns of geometries, by column.
+    """Read a file's declarations about its geometries, by column.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def read_geometry_metadata(where: str, file: pq.ParquetFile) -> dict[str, Geomet
 
 
 def with_geometry_metadata(rows: pa.Table, declared: Mapping[str, GeometryMetadata]) -> pa.Table:
-    """Return rows with GeoParquet's metadata of those of their columns that are declared; without any other."""
+    """Replace the metadata of rows by GeoParquet's metadata of their declared columns."""
     columns: dict[str, dict[str, Any]] = {
         name: {"encoding": "WKB", "geometry_types": [], "crs": each.crs, "edges": each.edges}
         for name, each in declared.items()
@@ -87,7 +87,7 @@ def with_geometry_metadata(rows: pa.Table, declared: Mapping[str, GeometryMetada
 def common_geometry_metadata(
     where: str, parts: Iterable[pa.Table], columns: Collection[str]
 ) -> dict[str, GeometryMetadata]:
-    """Return what all parts of a table declare of columns.
+    """Return the declarations that all parts of a table have in common, by column.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def common_geometry_metadata(
 
 
 def describe(declared: GeometryMetadata | None) -> str:
-    """Describe what a file declares, in words."""
+    """Describe a file's declaration in words."""
     if declared is None:
         return "none that is declared"
     name = "null, which means unknown" if declared.crs is None else crs_name(declared.crs)
@@ -114,7 +114,7 @@ def describe(declared: GeometryMetadata | None) -> str:
 
 
 def crs_name(crs: Mapping[str, Any] | str) -> str:
-    """Return the name of a coordinate system: the authority's code, and the words for it."""
+    """Return the name of a coordinate system: the authority's code, and its description."""
     if isinstance(crs, str):
         return crs
     name, code = crs.get("name", "without a name"), _code(crs)
@@ -129,7 +129,7 @@ def _code(crs: Mapping[str, Any]) -> str | None:
 
 
 def _identity(crs: Mapping[str, Any] | str | None) -> str | None:
-    """Return what equal coordinate systems have in common: the authority's code, or else the whole definition."""
+    """Return a key that is the same for equal coordinate systems: the authority's code, else the whole definition."""
     return crs if crs is None or isinstance(crs, str) else _code(crs) or json.dumps(crs, sort_keys=True)
 
 
@@ -144,7 +144,7 @@ def _file_metadata(where: str, metadata: Mapping[bytes, bytes]) -> dict[str, Geo
 
 
 def _declared(where: str, name: str, column: Mapping[str, Any], default: str | None = CRS84) -> GeometryMetadata:
-    """Read what GeoParquet or GeoArrow has of a column; a column without `crs` has the default."""
+    """Read the metadata of a column in GeoParquet or GeoArrow; a column without `crs` has the default."""
     crs, edges, types = column.get("crs", default), column.get("edges") or PLANAR_EDGES, column.get("geometry_types")
     if not isinstance(crs, dict | str | None):
         fault = f"its metadata of geometries has a crs that is neither an object nor null, but {json.dumps(crs)}"
@@ -155,7 +155,7 @@ def _declared(where: str, name: str, column: Mapping[str, Any], default: str | N
 
 
 def _type_metadata(logical: Mapping[str, Any], metadata: Mapping[bytes, bytes]) -> GeometryMetadata | None:
-    """Read a column's logical type of Parquet; None for a type that is not of geometries."""
+    """Read a column's logical type in Parquet; None if it is no type of geometries."""
     if logical.get("Type") not in ("Geometry", "Geography"):
         return None
     edges = PLANAR_EDGES if logical["Type"] == "Geometry" else logical.get("algorithm") or "spherical"
@@ -163,7 +163,7 @@ def _type_metadata(logical: Mapping[str, Any], metadata: Mapping[bytes, bytes]) 
 
 
 def _type_crs(crs: str, metadata: Mapping[bytes, bytes]) -> Mapping[str, Any] | str | None:
-    """Return the coordinate system of a logical type, also as `srid:N`, or as `projjson:K` for the metadata K."""
+    """Return the coordinate system of a logical type; it may be `srid:N`, or `projjson:K` for the file's metadata K."""
     form, _, name = crs.partition(":")
     if form == "srid":
         return None if name == "0" else f"EPSG:{name}"
@@ -173,7 +173,7 @@ def _type_crs(crs: str, metadata: Mapping[bytes, bytes]) -> Mapping[str, Any] | 
 
 
 def _field_metadata(where: str, field: pa.Field) -> GeometryMetadata | None:
-    """Read GeoArrow's metadata of a field, where no coordinate system means that it is unknown."""
+    """Read GeoArrow's metadata of a field; a missing coordinate system means that it is unknown."""
     metadata = field.metadata or {}
     if not metadata.get(b"ARROW:extension:name", b"").startswith(b"geoarrow."):
         return None
@@ -182,7 +182,7 @@ def _field_metadata(where: str, field: pa.Field) -> GeometryMetadata | None:
 
 
 def _parsed(crs: str) -> Mapping[str, Any] | str:
-    """Return PROJJSON that is written as a text as an object; other texts as they are."""
+    """Parse a text with PROJJSON; return other texts as they are."""
     try:
         content = json.loads(crs)
     except ValueError:

@@ -1,4 +1,4 @@
-"""History: accepted tuples in Parquet by event date and hour, where the source itself is not a durable log."""
+"""History: accepted tuples in Parquet by event date and hour, for sources that are not durable logs."""
 
 from __future__ import annotations
 

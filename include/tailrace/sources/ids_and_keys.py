@@ -1,6 +1,6 @@
 """The ids and keys of tuples, from the columns of raw records.
 
-A null names no tuple, but a null in a key is a value like any other, as in SQL's GROUP BY: it has a group of its own.
+A null is no id. In a key it is a value like any other, as in SQL's GROUP BY, and has its own group.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tailrace.sources.verdict import RecordVerdict, nulls
 
 
 def id_type(type_name: str) -> pa.DataType:
-    """Return the type of ids by the type's name of their column: int64 of integers of any width, else text."""
+    """Return the type of ids, given their column's type by name: int64 for integers of any width, else text."""
     return pa.int64() if is_integer(type_name) else pa.string()
 
 
 def key_type(type_name: str) -> pa.DataType:
-    """Return the type of keys by the type's name of their column.
+    """Return the type of keys, given their column's type by name.
 
-    Booleans, dates and timestamps are of the type in which answers carry such a column, all others as ids.
+    Booleans, dates and timestamps have the type of a carried column, other keys the type of ids.
     """
     dtype = carried_type(type_name)
     return dtype if dtype is not None and is_grouped_as_is(dtype) else id_type(type_name)
@@ -36,7 +36,7 @@ def is_grouped_as_is(dtype: pa.DataType) -> bool:
 
 
 def read_ids(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType) -> pa.Array:
-    """Return the ids, integers as int64 and others as text, and reject nulls; `dtype` is for a column of nulls."""
+    """Return the ids, integers as int64 and others as text, and reject nulls; a column of nulls has type `dtype`."""
     column = raw.column(name)
     if not pa.types.is_null(column.type):
         dtype = pa.int64() if pa.types.is_integer(column.type) else pa.string()
@@ -48,7 +48,7 @@ def read_ids(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataTyp
 def read_keys(
     verdict: RecordVerdict, raw: pa.Table, columns: SourceMapping, types: ColumnTypes, coded: bool
 ) -> pa.Array:
-    """Return the tuples' keys; `coded` is `coded_keys` of `check`."""
+    """Return the tuples' keys; `coded` is as `coded_keys` in `check`."""
     if isinstance(columns.key, tuple):
         named = types.of_keys(columns.key).items()
         texts = key_texts([_key(verdict, raw, name, dtype, columns, True) for name, dtype in named])
@@ -77,7 +77,7 @@ def _key(
 def _coded(keys: pa.DictionaryArray, dtype: pa.DataType) -> pa.DictionaryArray | None:
     """Return keys as 32-bit codes into a dictionary of type `dtype` without repeats, which has null if a key is null.
 
-    Return None where the column's own dictionary is not of such values.
+    Return None if the column's own dictionary does not have such values.
     """
     if is_grouped_as_is(dtype):
         return None

@@ -18,7 +18,7 @@ _EARLIEST_US, _LATEST_US = -9_223_372_036_854_775, 9_223_372_036_854_775
 
 _DAY = r"^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _PLAIN = rf"{_DAY}(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:\.\d{{1,6}})?)?)?"
-"""The form that Arrow reads, before an offset."""
+"""The form that Arrow reads, without the offset."""
 
 _WITHOUT_OFFSET = rf"{_PLAIN})?$"
 _WITH_OFFSET = rf"{_PLAIN}(?:Z|[-+](?:[01]\d|2[0-3])(?::?[0-5]\d)?))$"
@@ -37,11 +37,11 @@ _GREATEST = {"year": 9999, "month": 12, "day": 31, "hour": 23, "minute": 59, "se
 _OF_TIME = ("hour", "minute", "second")
 
 _PROBED = 64
-"""Texts that are read first: Arrow takes long to fail on many."""
+"""The number of texts tried first, as Arrow takes long to fail on many."""
 
 
 class Instants(NamedTuple):
-    """The instants of n texts, null where they are no time, and whether one was finer than microseconds."""
+    """The instants of n texts, null for a text that is no time, and whether one was finer than microseconds."""
 
     times: pa.Array
     are_floored: bool
@@ -50,7 +50,7 @@ class Instants(NamedTuple):
 def instants(texts: pa.Array) -> Instants:
     """Read the instants of texts, floored to microseconds.
 
-    Each reader reads some forms; it gets the texts that those before it, which are faster, left.
+    Readers for different forms are tried in turn, the fastest first; each gets the texts that the ones before it left.
     """
     not_plain = None
     texts = pc.utf8_ltrim_whitespace(texts)  # a blank after the comma of a CSV is no fault
@@ -72,7 +72,7 @@ def instants(texts: pa.Array) -> Instants:
 
 
 def _plain(texts: pa.Array) -> pa.Array:
-    """Read texts of the form that Arrow reads, at once where all have an offset or none has."""
+    """Read texts of the form that Arrow reads; together if all of them have an offset, or none has."""
     for has_offset in (True, False):
         if _cast(texts[:_PROBED], has_offset) is not None and (times := _cast(texts, has_offset)) is not None:
             return times
@@ -85,7 +85,7 @@ def _plain(texts: pa.Array) -> pa.Array:
 
 
 def _cast(texts: pa.Array, has_offset: bool) -> pa.Array | None:
-    """Return the instants of texts of which all have an offset, or none has; None where Arrow does not read one."""
+    """Return the instants of texts that all have an offset, or all have none; None if Arrow can't read one of them."""
     try:
         return texts.cast(INSTANT if has_offset else pa.timestamp("us")).cast(pa.int64()).cast(INSTANT)
     except pa.ArrowInvalid:
@@ -116,7 +116,7 @@ def _by_fields(texts: pa.Array) -> pa.Array:
 
 
 class _Fields:
-    """The fields of texts; empty where a text lacks the field."""
+    """The fields of texts; empty if a text lacks the field."""
 
     def __init__(self, matches: pa.Array) -> None:
         self.are_matches = np.asarray(matches.is_valid())
@@ -124,7 +124,7 @@ class _Fields:
         self.texts = {name: pc.fill_null(pc.struct_field(matches, name), "") for name in names}
 
     def number(self, name: str) -> Ints:
-        """Return a field as numbers; month and day are 1 where they are absent, and others 0."""
+        """Return a field as numbers; an absent month or day is 1, other absent fields are 0."""
         texts = self.texts[name]
         numbers = np.asarray(pc.binary_join_element_wise("0", texts, "").cast(pa.int64()))
         return np.where(self.equal(name, ""), 1, numbers) if name in ("month", "day") else numbers
@@ -137,7 +137,7 @@ class _Fields:
         return np.asarray(pc.equal(self.texts[name], text))
 
     def are_well_formed(self) -> NDArray[np.bool_]:
-        """Test whether a text's separators are alike, and its fields have two digits where there is none."""
+        """Test whether a text uses separators consistently, and its fields have two digits if it has no separators."""
         length = {name: np.asarray(pc.utf8_length(self.texts[name])) for name in _GREATEST}
         are_well = self.are_matches.copy()
         for separator, second_one, fields in (("sep", "sep2", ("month", "day")), ("colon", "colon2", _OF_TIME)):

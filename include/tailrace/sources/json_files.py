@@ -28,7 +28,7 @@ from tailrace.sources.segments import (
 )
 
 _LOOKED_AT = 1 << 20
-BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
+BYTES_PER_SEGMENT = 16 << 20  # block size: several readers share a large file, and each holds one block in memory
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class JsonFiles:
         Refused
             When a column is nested, or the file is the first and has no lines of records.
         """
-        if not others.before:  # later ones are read line by line, and what is no record goes to quarantine
+        if not others.before:  # later files are read line by line, and lines that are no records go to quarantine
             _require_lines(path)
         types, names, nested = shown_types(_records(path), columns, others.before)
         if types is None and names:
@@ -91,7 +91,7 @@ class JsonFiles:
 
 
 def _require_lines(path: SourceFile) -> None:
-    """Refuse a file that is one JSON list, that has objects over several lines, or lines that end in CR alone."""
+    """Refuse a file that is one JSON list, or has objects over several lines, or lines that end in CR alone."""
     with open_source(path) as file:
         first = file.readline(_LOOKED_AT)
         start = first.removeprefix(BOM).strip()
@@ -107,13 +107,13 @@ def _require_lines(path: SourceFile) -> None:
 
 
 def no_lines(path: SourceFile, fault: str, records: str) -> Refused:
-    """Build the refusal of a file of JSON without a record a line; `records` is jq's filter that gives them."""
+    """Build the refusal of a JSON file without one record a line; `records` is the jq filter that extracts them."""
     command = f"jq -c {records} {shlex.quote(str(path))} > {shlex.quote(f'{Path(str(path)).stem}.jsonl')}"
     return refuse(str(path), f"{fault}, and records are read line by line", f"one object a line, as by: {command}")
 
 
 def _is_list_of_values(line: bytes) -> bool:
-    """Test whether a line is a whole JSON list without objects: no record, but no list of records either."""
+    """Test whether a line is a complete JSON list without objects: neither a record nor a list of records."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
 
 _JSON_TYPES = {dtype: name for name, dtype in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
-"""The type of a value in JSON by the type that the kind needs; binary is the UTF-8 of a text."""
+"""The type of a JSON value by the type that the kind needs; binary is the UTF-8 of a text."""
 
 _TIMES = ("event_time", "arrival_time")
 _NUMBER = (int, float)
@@ -28,16 +28,16 @@ _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
 _INT64 = 1 << 63
 SAMPLE, MOST_RECORDS = 1000, 100_000
-"""The number of records that determine the types of carried columns, and the most if they have no value."""
+"""The number of records that determine the types of carried columns; and the most, if these have no value."""
 
 
 class ShownTypes(NamedTuple):
-    """The types of columns that the records of a file show.
+    """The column types that a file's records show.
 
     Attributes
     ----------
     types : dict or None
-        None if records don't show the types of all columns.
+        None if records don't show the type of every column.
     names : set of str
         The columns of the records.
     nested : set of str
@@ -54,9 +54,9 @@ def shown_types(
 ) -> ShownTypes:
     """Return the types of the columns that a query reads.
 
-    The first record with a value of a fitting type in every column determines them; of a key that may be null, its
-    first value. It is `NULL` without any, where records have the column, or the files `before`. For carried columns
-    several records are examined, and numbers are integers if all of them are; scores only if one is beyond 2^53, too.
+    The first record with a value of a fitting type in every column determines them. A key that may be null has the type
+    of its first value, or `NULL` without one if records, or the files `before`, have the column. For carried columns
+    several records are examined: numbers are integers if all of them are; scores only if one also exceeds 2^53.
     """
     numbers, scores = columns.numbers, columns.scores
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
@@ -102,7 +102,7 @@ def shown_types(
 
 
 def unfit_values(records: Iterable[Mapping[str, Any]], columns: SourceMapping) -> dict[str, Any]:
-    """Return a value that does not fit for each part that every record needs, see `Format.unfit`."""
+    """Return for each part that every record needs a value that does not fit, see `Format.unfit`."""
     waiting = columns.needed()
     unfit: dict[str, Any] = {}
     for record in islice(records, MOST_RECORDS):
@@ -122,7 +122,7 @@ def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
     """Return the fault of a record with a value of a wrong type; None without one."""
     for name, dtype in types.items():
         value = record.get(name)
-        if dtype not in _PYTHON_TYPES:  # objects and lists, for whose parts no reason is given
+        if dtype not in _PYTHON_TYPES:  # objects and lists; no reason is given for values in them
             if value is not None and not isinstance(value, dict | list):
                 return f"{name} is of the wrong type: {type(value).__name__}, not {dtype}"
             continue
@@ -142,7 +142,7 @@ def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Sour
 
 
 def _type(part: str, value: Any, columns: SourceMapping) -> str | None:
-    """Return the type of a part of the tuple for a record's value; None if the value is unusable."""
+    """Return the type of a part of the tuple, given a record's value; None if the value is unusable."""
     is_own = part in _TIMES or columns.is_name(part)
     dtype = None if is_own else _JSON_TYPES[columns.value_types[part]]
     if part in columns.key_parts:
@@ -202,7 +202,7 @@ def merged_types(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataT
 
 
 def _struct(fields: dict[str, pa.DataType]) -> pa.DataType | None:
-    """Return a struct of the fields with possible names; of names that differ only in case, the first."""
+    """Return a struct of the fields with possible names; the first of names that differ only in case."""
     held: dict[str, tuple[str, pa.DataType]] = {}
     for name, dtype in fields.items():
         field = pa.struct([(name, dtype)])

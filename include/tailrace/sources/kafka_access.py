@@ -1,7 +1,7 @@
-"""Errors of access to Kafka, which the client reports separately from the requests that fail because of them.
+"""Errors of access to Kafka, which the client reports separately from the failing requests.
 
-A client with a wrong certificate, authority or password retries until a request times out; the reason only comes by its
-error callback.
+A client with a wrong certificate, authority or password retries until a request times out. Only its error callback gets
+the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailrace.sources.kafka_servers import SETTINGS, Servers
 
 _Client = TypeVar("_Client")
 _PATIENCE_S = 3.0  # another broker, or the next attempt, may accept the client
-_AFTER = re.compile(r" \(after \d+ms in state \w+\)")  # differs each time
+_AFTER = re.compile(r" \(after \d+ms in state \w+\)")  # the part that differs each time
 _LOGIN = "the login and password of a user that the brokers know, and sasl.mechanism as they have it"
 _UNVERIFIED = (
     "ssl.ca.location or ssl.ca.pem with the authority that signed the brokers' certificates, and brokers by a name "
@@ -64,7 +64,7 @@ class AccessErrors:
 
     @contextmanager
     def as_network_errors(self) -> Iterator[None]:
-        """Raise the client's errors as a `ConnectionError`, after which a live run retries."""
+        """Raise the client's errors as a `ConnectionError`, so that a live run retries."""
         try:
             yield
         except KafkaException as error:

@@ -16,7 +16,7 @@ from tailrace.sources.kafka_access import AccessErrors, new_client
 from tailrace.sources.kafka_servers import Servers
 
 TIMEOUT_S, _POLL_S = 15.0, 0.1
-_CLIENT: Any = admin  # it exports these classes, but not in its types
+_CLIENT: Any = admin  # its types don't export these classes
 _SPEC = _CLIENT.OffsetSpec
 _CONFIG_TOPIC = _CLIENT.ConfigResource.Type.TOPIC  # type of a resource that has a configuration
 
@@ -96,7 +96,7 @@ class Topic:
 
 
 def new_consumer(access: AccessErrors) -> Consumer:
-    """Create a consumer that reads assigned partitions and commits no offsets, as the journal has them."""
+    """Create a consumer that reads assigned partitions and commits no offsets, as these are in the journal."""
     return new_client(
         Consumer,
         access,

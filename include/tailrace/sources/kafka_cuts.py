@@ -72,7 +72,7 @@ class OffsetsByTime(Protocol):
 
 
 def known_until(newest_ms: Offsets, awaited: list[int]) -> int | None:
-    """Return the append time (ms) before which no awaited partition brings another record; None if no bound is needed.
+    """Return the append time (ms) before which awaited partitions bring no further record; None if no bound is needed.
 
     It is the least of the newest append times of the awaited partitions, as more records of the same millisecond may
     come. A single partition waits for none, as its records come in order.
@@ -86,7 +86,7 @@ def ends_at(log: OffsetsByTime, before: Offsets, ends: Offsets, time_ms: int) ->
 
 
 def ends_known(log: OffsetsByTime, before: Offsets, ends: Offsets, awaited: list[int], until_ms: int) -> dict[int, int]:
-    """Return the offsets up to which a topic is known, with its awaited partitions known at most up to an append time.
+    """Return the offsets up to which a topic is known; awaited partitions count at most up to an append time.
 
     They are earlier if an open transaction holds back records of an awaited partition.
     """

@@ -103,7 +103,7 @@ class KafkaFeed:
         if segments and not self.types:
             self._show_types(segments)
         if not self.types:
-            return []  # read again with the next call, as only records show the types
+            return []  # without types, they are read again by the next call
         # Nothing fails from here on, so that a call returns all of its segments or none.
         self._next, self._rest = dict(last), []
         return segments

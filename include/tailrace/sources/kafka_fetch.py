@@ -28,7 +28,7 @@ class Received:
     ----------
     partition, offset : ndarray, shape (n,)
     time_kind : ndarray, shape (n,)
-        The client's number for the kind of the timestamp; -1 where the offset has no record.
+        The client's number for the kind of the timestamp; -1 if the offset has no record.
     timestamp_ms : ndarray, shape (n,)
     value : ndarray of (bytes or None), shape (n,)
     """
@@ -54,7 +54,7 @@ def receive(servers: Servers, cut: TopicCut) -> Received:
     ranges = sorted(cut.ranges.items())
     parts, starts, ends = np.array([(part, start, end) for part, (start, end) in ranges], np.int64).reshape(-1, 3).T
     rows = ends - starts
-    before = np.cumsum(rows) - rows  # the offsets of the partitions before each
+    before = np.cumsum(rows) - rows  # the number of offsets in earlier partitions
     partition = np.repeat(parts, rows)
     offset = np.arange(len(partition)) + np.repeat(starts - before, rows)
     of_part = np.searchsorted(parts, _ints([message.partition() for message in messages]))
@@ -83,7 +83,7 @@ def _consume(servers: Servers, cut: TopicCut) -> list[Message]:
             consumer.assign([TopicPartition(cut.topic, part, cut.ranges[part][0]) for part in open_ends])
             while open_ends:
                 left = sum(end - cut.ranges[part][0] for part, end in open_ends.items())
-                received = consumer.consume(min(left, _AT_ONCE), _POLL_S)  # returns when it has them all, or then
+                received = consumer.consume(min(left, _AT_ONCE), _POLL_S)  # returns once it has all, or after this time
                 if received:
                     last_s = time.monotonic()
                     access.clear()
@@ -98,7 +98,7 @@ def _consume(servers: Servers, cut: TopicCut) -> list[Message]:
 
 
 def _over(received: list[Message], cut: TopicCut, messages: list[Message]) -> set[int]:
-    """Add the records received to `messages`; return the partitions that are read to the cut's end."""
+    """Add received records to `messages`; return the partitions that are read to the cut's end."""
     over = set[int]()
     records = [message for message in received if message.error() is None]
     if len(records) < len(received):

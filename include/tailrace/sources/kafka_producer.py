@@ -17,7 +17,7 @@ _POLL_S = 0.1
 
 
 def new_producer(access: AccessErrors) -> Producer:
-    """Create an idempotent producer, which writes a record that is sent again after a fault once, and in order.
+    """Create an idempotent producer, which writes each record once and in order, even if it sends one again.
 
     Keys go to the same partitions as with Java's clients.
     """

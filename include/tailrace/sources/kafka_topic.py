@@ -12,11 +12,11 @@ from tailrace.ground.fields import Name, Section, field_error
 from tailrace.sources.kafka_servers import addresses_of
 
 ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
-"""The columns that a record has from the broker: its place as text, and the time (ms) at which it was appended."""
+"""The columns that the broker adds to a record: its place as text, and the time (ms) at which it was appended."""
 
 
 class KafkaTopic(Section):
-    """A topic, and the cluster that has it: the connection's, or the one at `servers` where there is no connection."""
+    """A topic, and its cluster, given by a connection or by `servers`."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["servers"]}, {"required": ["connection"]}]})
 
@@ -42,23 +42,23 @@ class KafkaTopic(Section):
         return ",".join(addresses_of(self.servers)) if self.servers else str(self.connection)
 
     def uri(self) -> str:
-        """Return the topic as a URI, by which queries that write and read it meet.
+        """Return the topic as a URI, which is the same for queries that write and that read it.
 
-        Without servers it has the name of the connection: the process that parses a DAG may not know the connection.
+        Without servers it contains the connection's name, as the process that parses a DAG may not know the connection.
         """
         return f"kafka://{self.cluster}/{self.topic}"
 
     def namespace(self, brokers_of: Callable[[str], str | None]) -> str:
         """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server, as sorted.
 
-        Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
-        name takes its place.
+        The connection's name takes its place if the query names no server and `brokers_of` does not know the
+        connection.
         """
         addresses = addresses_of(self.servers or brokers_of(str(self.connection)) or "")
         return f"kafka://{addresses[0] if addresses else self.cluster}"
 
     def is_same_topic(self, other: KafkaTopic) -> bool:
-        """Return whether another section names this topic too, by its connection or by one of its servers."""
+        """Return whether another section names the same topic, by its connection or by one of its servers."""
         own, others = (set(addresses_of(each.servers or "")) for each in (self, other))
         is_connected = self.connection is not None and self.connection == other.connection
         return self.topic == other.topic and (is_connected or not own.isdisjoint(others))

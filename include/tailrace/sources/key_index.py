@@ -18,7 +18,7 @@ from tailrace.sources.column_rules import is_text, value_type
 from tailrace.sources.valid_times import ValidTimes
 
 _INTEGER = r"^(0|-?[1-9]\d{0,18})$"
-"""The texts of integers; 007 is not 7."""
+"""The texts that equal integers; 007 does not equal 7."""
 
 _LEAST, _GREATEST = (pa.scalar(Decimal(end), pa.decimal128(19)) for end in (-(2**63), 2**63 - 1))
 
@@ -33,7 +33,7 @@ class _Codes:
     Attributes
     ----------
     known : ndarray or dict
-        Values that are integers, ascending; the number of each other value.
+        For integers the values, ascending; otherwise the number of each value.
     """
 
     dtype: pa.DataType
@@ -62,7 +62,7 @@ class _Codes:
             numbers = (self.known.get(value, NO_ROW) for value in _hashable(values))
             return np.fromiter(numbers, np.int64, len(values))
         plain = _integral(values)
-        order = np.argsort(plain)  # looking up ascending values misses the processor's caches less
+        order = np.argsort(plain)  # looking up ascending values causes fewer cache misses
         rows = np.empty(len(plain), np.int64)
         rows[order] = _places(self.known, plain[order])
         return rows
@@ -70,14 +70,14 @@ class _Codes:
 
 @dataclass(frozen=True, eq=False)
 class KeyIndex:
-    """The rows of a table by their keys, built once for each version.
+    """Finds the rows of a table by their keys; built once for each version.
 
     Attributes
     ----------
     keys : tuple of Array
         The columns of the key, n values each. A row with a null in its key matches no record.
     valid : ValidTimes or None
-        The validity of each row; None where all are always valid.
+        The validity of each row; None if all are always valid.
     """
 
     keys: tuple[pa.Array, ...]
@@ -149,7 +149,7 @@ class KeyIndex:
         return self._combined(keys, None if len(self.keys) == 1 else [*self._pairs])
 
     def _combined(self, keys: Sequence[pa.Array], pairs: list[Ints] | None) -> Ints:
-        """Return the code of each key; an empty list of `pairs` is filled with the pairs of these keys."""
+        """Return the code of each key; fills `pairs` with the pairs of these keys if it is empty."""
         code = self._codes[0].find(keys[0])
         is_first = pairs == []
         for number, (codes, column) in enumerate(zip(self._codes[1:], keys[1:], strict=True)):
@@ -181,7 +181,7 @@ def _integers(texts: pa.Array) -> pa.Array:
 
 
 def meets(dtype: pa.DataType, other: pa.DataType) -> bool:
-    """Test whether values of one type can match keys of the other: equal types, or an integer and a text."""
+    """Test whether values of one type can match keys of another: equal types, or an integer and a text."""
     names = [value_type(each) for each in (dtype, other)]
     if all(pa.types.is_integer(each) or is_text(each) for each in names):
         return True
@@ -207,7 +207,7 @@ def _is_integral(dtype: pa.DataType) -> bool:
 
 
 def _integral(values: pa.Array) -> Ints:
-    """Return the integers as which Arrow stores values that are not null."""
+    """Return the integers by which Arrow stores non-null values."""
     if pa.types.is_date32(values.type):
         values = values.view(pa.int32())
     return np.asarray(values.cast(pa.int64()))

@@ -1,4 +1,4 @@
-"""Local times of a time zone as instants, computed once for each stretch of time with one offset from UTC."""
+"""Converts local times of a time zone to instants, computed once for each stretch of time with one offset from UTC."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _CACHED_DAYS = 10_000
 class _Offsets(NamedTuple):
     """The offsets from UTC (s) of a local time before and after the next change of clocks.
 
-    They differ for a time that occurs twice, and for one that clocks skip: its offset is smaller before.
+    They differ for a time that occurs twice, and for a time that clocks skip, whose offset is smaller before the
+    change.
     """
 
     before: int
@@ -40,9 +41,9 @@ class _Stretch(NamedTuple):
 def localised(times_ms: Ints, timezone: str) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the epoch milliseconds of local times in a time zone, and a mask of times that clocks skipped.
 
-    A local time that occurs twice, when clocks go back, means the first.
+    A local time that occurs twice, when clocks go back, is the first one.
     """
-    local_s = np.clip(times_ms, *_OFFSETS_MS) // 1000  # beyond, the offset at the ends
+    local_s = np.clip(times_ms, *_OFFSETS_MS) // 1000  # times beyond have the offset at the ends
     days = np.unique(local_s // _DAY_S).tolist()
     stretches = [stretch for day in days for stretch in _stretches(timezone, day)]
     if not stretches:
@@ -55,14 +56,14 @@ def localised(times_ms: Ints, timezone: str) -> tuple[Ints, NDArray[np.bool_]]:
 
 @lru_cache(maxsize=_CACHED_DAYS)
 def _stretches(timezone: str, day: int) -> list[_Stretch]:
-    """Return the stretches of a local day; clocks change once on it, at most."""
+    """Return the stretches of a local day, on which clocks change at most once."""
     zone, start, end = ZoneInfo(timezone), day * _DAY_S, (day + 1) * _DAY_S - 1
     first, last = (_Stretch(second, _offsets(zone, second)) for second in (start, end))
     return [first, *_changes(zone, first, last)]
 
 
 def _changes(zone: ZoneInfo, low: _Stretch, high: _Stretch) -> list[_Stretch]:
-    """Find the seconds in (low, high] from which offsets are others, by bisection."""
+    """Find by bisection the seconds in (low, high] at which the offset changes."""
     if low.offsets == high.offsets:
         return []
     if high.start - low.start == 1:

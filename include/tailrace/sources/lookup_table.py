@@ -31,7 +31,7 @@ _VERSIONS = 2
 """The number of versions of a table that a process holds: a batch may still need the one before the newest."""
 
 _TEXT_BYTES = 180
-"""The memory of a text as a key, beside its characters, measured."""
+"""The memory of a text key beside its characters, measured."""
 
 _NUMBER_BYTES = 40
 """The memory of a key in an index."""
@@ -50,7 +50,7 @@ class LookupTable:
     columns : tuple of (str, str)
         The columns that are looked up: the name in the stream, and the table's.
     valid : pair of str or None
-        The table's columns with the event times from which on, and before which, a row is valid.
+        The table's columns with the event times from which, and until which (exclusive), a row is valid.
     fields : tuple of (str, str)
         The fields of the query file that name the table's columns, by column.
     section : str
@@ -67,7 +67,7 @@ class LookupTable:
 
     @property
     def place(self) -> TablePlace:
-        """Where its content is read from."""
+        """The place from which its content is read."""
         return TablePlace(self.path, self.format, self._names, self.fields)
 
     @property
@@ -81,8 +81,8 @@ class LookupTable:
         Raises
         ------
         Refused
-            When it is no table of its format, lacks a column, has two rows of one key that are valid at the same time,
-            takes too much memory, or has a value that the type of the first version does not have.
+            When it is no table of its format, lacks a column, has two rows with the same key that are valid at the same
+        time, takes too much memory, or has a value that does not fit the type of the first version.
         """
         types = {} if first is None else {name: column_type(first, name) for name, _ in self.columns}
         try:
@@ -92,7 +92,7 @@ class LookupTable:
         for name, dtype in types.items():
             require_castable(f"{self.path}: {dict(self.columns)[name]}", version.columns[name], dtype)
         keys = {_KEY + name: key.type for name, key in zip(self.keys, version.index.keys, strict=True)}
-        if first is not None:  # an integer and a text meet, in whichever version one of them is
+        if first is not None:  # an integer matches a text, in whichever version it is
             keys = {name: before if meets(before := first.carried[name], key) else key for name, key in keys.items()}
         own = {_COLUMN + name: column.type for name, column in version.columns.items()}
         rows = counted(len(version.index.keys[0]), "row")
@@ -104,9 +104,9 @@ class LookupTable:
     def read(
         self, where: Location | DatabaseTable, content: bytes, suffix: str | None = None, texts: Collection[str] = ()
     ) -> LookupVersion:
-        """Read a version from its content; the declared place's suffix names its format where none is given.
+        """Read a version from its content; without a given format, the suffix of the declared place names it.
 
-        `texts` names columns, by their names in the stream, of which CSV gives the texts, whatever they look like.
+        `texts` names columns (as in the stream) that stay texts in CSV, even if they look like numbers.
         """
         suffix = self.place.suffix if suffix is None else suffix
         rows = self._rows(str(where), content, suffix, {dict(self.columns)[name] for name in texts})
@@ -148,15 +148,15 @@ class LookupTable:
 
 @dataclass(frozen=True, eq=False)
 class LookupVersion:
-    """The rows of a version: an index by key, and the columns that are looked up, by their names in the stream."""
+    """The rows of a version: an index by key, and the looked-up columns by their names in the stream."""
 
     index: KeyIndex
     columns: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def take(self, name: str, rows: np.ndarray, dtype: pa.DataType) -> pa.Array:
-        """Return a column's values in n rows, null where there is none, in a type that holds all of the column's."""
+        """Return a column's values in n rows, null for no row, in a type that holds all of the column's values."""
         column = self.columns[name]
-        if column.type != dtype:  # a version is stored if this keeps its values
+        if column.type != dtype:  # only a version whose values this keeps is stored
             column = column.cast(dtype)
         return column.take(pa.array(rows, mask=rows < 0))
 
@@ -187,7 +187,7 @@ def column_type(types: ColumnTypes, name: str) -> pa.DataType:
 
 
 def _carried(where: str, column: pa.ChunkedArray) -> pa.Array:
-    """Return the values of a column in the type in which a stream has them."""
+    """Return the values of a column in the type that a stream carries."""
     values = column.combine_chunks()
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()

@@ -1,4 +1,4 @@
-"""Lookups: columns of a stream that come from a table, by a key that the records and the table's rows have."""
+"""Lookups: add columns of a table to a stream's records, by a key."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Lookup:
     name : str
         Its name in the query file.
     subject : str
-        The subject of the facts that say which version of the table holds.
+        The subject of the facts about the version of the table in force.
     keys : tuple of str
-        The stream's columns that meet the table's key; the stream's own, or looked up before.
+        The stream's columns that are compared with the table's key: columns of the source, or of earlier lookups.
     on_no_match : str
-        What becomes of a record without a row: `null` in all columns, left out as by a `where`, or rejected.
+        The treatment of a record without a row: `null` in all columns, left out as by a `where`, or rejected.
     is_repeated : bool
-        Whether a correction looks up again, in the newest version of the table.
+        Whether a correction repeats the lookup, in the newest version of the table.
     types : tuple of (str, DataType)
         The types of its columns, from the first version; empty before that is known.
     """
@@ -59,36 +59,36 @@ class Lookup:
 
     @property
     def needs_event_time(self) -> bool:
-        """Whether the event time of a record says which row is valid."""
+        """Whether the event time of a record decides which row is valid."""
         return any(name is not None for name in self.table.valid)
 
 
 Versions = Mapping[Subject, LookupVersion]
-"""The version of each lookup's table that holds for some records."""
+"""The version in force of each lookup's table."""
 
 NO_VERSIONS: Versions = {}
 
 
 def stored_versions(lookups: Sequence[Lookup], files: Mapping[Subject, Location]) -> Versions:
-    """Read stored versions of the lookups' tables, of which `files` has one for each."""
+    """Read the stored version of each lookup's table, given by `files`."""
     return {each.subject: stored_version(each.table, files[each.subject], each.texts) for each in lookups}
 
 
 def look_up(
     verdict: RecordVerdict, raw: pa.Table, lookups: Sequence[Lookup], versions: Versions, event_us: Ints | None
 ) -> tuple[pa.Table, Mask]:
-    """Add the columns of lookups to n raw records, in order; a column takes the place of one of its name.
+    """Add the columns of lookups to n raw records, in order; a column replaces one of the same name.
 
     Parameters
     ----------
     event_us : ndarray, shape (n,), or None
-        The event times in microseconds; needed where a row is valid for a time.
+        The event times in microseconds; needed if rows have a validity.
 
     Returns
     -------
     raw : Table
     dropped : ndarray, shape (n,)
-        The records that are left out since they meet no row, by lookups with `on_no_match: drop`.
+        The records that lookups with `on_no_match: drop` leave out, as they meet no row.
     """
     dropped = np.zeros(raw.num_rows, bool)
     for lookup in lookups:

@@ -1,6 +1,6 @@
-"""Texts for times and numbers in the stored rows of a stream in memory: a wrong text makes its record wrong.
+"""Parses texts that stand for times and numbers in the stored rows of a stream in memory; a wrong text is malformed.
 
-A column of a data frame is all texts as soon as one value is no number or no time. A user's files state their types.
+A column of a data frame holds texts only, as soon as one value is no number or time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tailrace.sources.segments import MalformedRecord, RawSegment, SourceFile, T
 IN_MEMORY = "_memory"
 """The folder of a warehouse with the rows of streams in memory: a folder of files for each stream of a query."""
 
-_FOLDERS = 4  # of the path of a file: IN_MEMORY, the query, the stream, the file
+_FOLDERS = 4  # parts at the end of a file's path: IN_MEMORY, the query, the stream, the file
 _TIMES = ("event_time", "arrival_time")
 _NUMBERS = ("int64", "double")
 
@@ -33,7 +33,7 @@ def is_in_memory(path: SourceFile | str) -> bool:
 
 
 def types_of_texts(path: SourceFile, columns: SourceMapping) -> Types:
-    """Return the types of the columns of texts that hold times or numbers, as of a file of CSV."""
+    """Infer the types of the text columns that hold times or numbers, as in a CSV file."""
     schema, values, types = pq.read_schema(path), columns.value_types, Types()
     for part, name in columns.named().items():
         is_read = part in _TIMES or part in columns.required or pa.types.is_float64(values.get(part, pa.null()))
@@ -45,7 +45,7 @@ def types_of_texts(path: SourceFile, columns: SourceMapping) -> Types:
 
 
 def as_numbers(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
-    """Return a schema with int64 in place of some columns, as integers are valid times, too."""
+    """Return a schema in which some columns have the type int64, as integers are valid times, too."""
     for name in names:
         schema = schema.set(schema.get_field_index(name), pa.field(name, pa.int64()))
     return schema

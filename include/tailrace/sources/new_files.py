@@ -1,7 +1,7 @@
-"""Finds the new files of a source, at a cost that follows the new files: closed partitions are not listed.
+"""Finds the new files of a source. The cost grows with the number of new files, as closed partitions are not listed.
 
-The listing of an open directory is compared by the number of names and the sum of their hashes; only names after the
-last one taken, or a difference, cause more work.
+The listing of an open directory is compared with the last one by the number of names and the sum of their hashes. Only
+names after the last taken one, or a difference, cause more work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROGRESS_EVERY = 10_000
 
 PAGE = 1000  # objects that a store lists by one request; each poll lists at most this number again
 _WHOLE_EVERY_S = 60.0  # between complete listings of a long prefix
-_STILL_NS = 3_000_000_000  # the age from which on a directory's change time proves that nothing was added since
+_STILL_NS = 3_000_000_000  # a directory's change time proves that nothing was added only if it is older than this
 _RELIST_EVERY_S = 10.0  # the longest time without listing a directory, even if it does not seem to change
 
 
@@ -95,7 +95,7 @@ class NewFiles:
     def _walk(self, directory: str, now_s: float, beside: int = 0) -> Iterator[Entry]:
         """Yield the new files in a directory and its open partitions; of very many only the first partitions'.
 
-        `beside`: the number of files found in the directories above, which may come after the partitions' files.
+        `beside` is the number of files found in the directories above, which may come after the partitions' files.
         """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False
@@ -105,7 +105,7 @@ class NewFiles:
         for path in sorted(f"{directory}{name}/" for name in names):
             if self.partitions.is_closed(path):
                 continue
-            if is_before(path, self._begun_with):  # the record may have its files
+            if is_before(path, self._begun_with):  # its files may be in the record
                 self.partitions.close_unseen(path)
                 continue
             if self._live and self._found - beside >= MOST_PENDING:
@@ -148,7 +148,7 @@ class NewFiles:
             self._unchanged[directory] = changed_ns, now_s + _RELIST_EVERY_S
 
     def _compare(self, directory: str, taken: TakenFiles) -> Iterator[Entry]:
-        """Yield the files with names up to the last one that were not taken, and note which taken ones exist."""
+        """Yield files that were not taken, with names up to the last taken one; record which taken files exist."""
         listed = hashes = 0
         entries = (each for each in self._entries(directory) if not each.is_partition and each.name <= taken.last)
         while chunk := list(islice(entries, PROGRESS_EVERY)):
@@ -192,5 +192,5 @@ class NewFiles:
 
 
 def _is_old(changed_ns: int) -> bool:
-    """Test whether a directory that changes after now gets a later time, however coarse its clock is."""
+    """Test whether any later change of a directory gets a later change time, even with a coarse clock."""
     return time.time_ns() - changed_ns > _STILL_NS

@@ -1,4 +1,4 @@
-"""Files in object stores, which appear whole, and are read by ranges of the listed content."""
+"""Files in object stores: they appear whole, and are read by ranges, as they were when listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BUFFER_BYTES = 1 << 20  # a request takes some 10 ms, however little it reads
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """A file in an object store with one content of it, which its ETag identifies.
+    """A file in an object store; its ETag identifies the content.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class _Ranges(io.RawIOBase):
             try:
                 store = store_of(self._url.store, self._file.connection)
                 content = obstore.get(store, self._url.key, options=options).bytes()
-            except (PreconditionError, FileNotFoundError):  # the next attempt finds that it changed or was removed
+            except (PreconditionError, FileNotFoundError):  # the next attempt will see that it changed or was removed
                 text = "it was replaced or removed while it was read"
                 raise OSError(errno.ESTALE, text, self._file.url) from None
         buffer[: len(content)] = memoryview(content)
@@ -151,7 +151,7 @@ def list_after(url: str, path: str, connection: str | None) -> Iterator[ObjectFi
 
 
 def is_prefix(url: str, connection: str | None) -> bool:
-    """Return whether an object lies below a URL."""
+    """Return whether any object lies below a URL."""
     store, key = _parsed(url)
     try:
         with store_errors(url):

@@ -78,7 +78,7 @@ class OpenPartitions:
         return sum(files.listed for files in self.taken.values())
 
     def before(self, path: str) -> ReadFile | None:
-        """Return the file of this path that was partly read, or is in a former directory of the source."""
+        """Return the file at this path if it was partly read, or is in a former directory of the source."""
         if (file := self.partial.get(path)) is not None or not self._moved:
             return file
         return next((one for one in self._moved.get(_name_of(path), ()) if one.path.endswith(f"/{path}")), None)
@@ -86,7 +86,7 @@ class OpenPartitions:
     def put(self, file: ReadFile, rows: int) -> None:
         """Add a completely taken file, with `rows` now."""
         self._rows += rows
-        if self.path_of(file) == file.path:  # the rest of a file in a former directory of the source
+        if self.path_of(file) == file.path:  # completes a file in a former directory of the source
             self.partial.pop(file.path, None)
             return
         directory = self._add(file)
@@ -188,7 +188,7 @@ class OpenPartitions:
             self.partial.pop(path, None)
 
     def _closed_above(self, directory: str) -> str | None:
-        """Return the closed partition that a directory is, or is in; None if it is open."""
+        """Return the closed partition that is a directory, or contains it; None if it is open."""
         ends = (end + 1 for end, character in enumerate(directory) if character == "/") if self._closed else ()
         return next((directory[:end] for end in ends if directory[:end] in self._closed), None)
 

@@ -36,7 +36,7 @@ ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that se
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Parquet files, each of which states its column types, so that a column of a wrong type is refused as a whole."""
+    """Parquet files, which state their column types, so that a column of a wrong type is refused as a whole."""
 
     connection: str | None = None
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
@@ -185,12 +185,12 @@ def _content(path: SourceFile) -> pq.ParquetFile:
 
 @contextmanager
 def _named(path: SourceFile, *faults: int) -> Iterator[None]:
-    """Name a file whose content is damaged in the refusal, which Arrow's own errors do not. `faults`: also errno."""
+    """Refuse a damaged file by its name, which Arrow's errors lack; `faults` are errno values that mean damage."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise refuse(str(path), f"the name of a column is no UTF-8: {error.object!r}", "names in UTF-8") from None
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, *faults):
-            raise  # the fault is not in the file but on the way to it, and may pass
+            raise  # the fault is in the access to the file, and may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error

@@ -1,4 +1,4 @@
-"""Reads some rows of Parquet's row groups, with memory that follows these rows, however large the groups are."""
+"""Reads some rows of Parquet's row groups; the memory depends on these rows, not on the size of the groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEGMENT_BYTES = 256 << 20
 
 _BATCH_ROWS = 4096
 _CODED_ROWS = 16_384  # opening the file again, for codes, takes as long as some thousand rows
-_CODE_BYTES = 2  # per row of a chunk, its dictionary included, in which texts repeat
+_CODE_BYTES = 2  # bytes per row of a chunk with repeated texts, its dictionary included
 _BUFFER_BYTES = 1 << 20  # of a column that is read; without it the column's whole chunk is
 _SAMPLED_ROWS = 1024
 FEW_ROWS = 65_536  # in a file that is not sampled, which takes some ms; its rows would have to be 4 kB wide

@@ -72,7 +72,7 @@ class PathSource(DeclaredSource):
 
     @property
     def location(self) -> Location:
-        """Its path, or its place in an object store."""
+        """Its path, or its location in an object store."""
         return self.path if isinstance(self.path, Path) else ObjectPath(self.path, self.connection)
 
     @property
@@ -101,7 +101,7 @@ class PathSource(DeclaredSource):
         return self.format_options.at(self.connection, columns.exact)
 
     def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
-        """Look at its first and last files.
+        """Read samples of its first and last files.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class DirectorySource(PathSource):
         )
 
     def _open_from(self, newest: str) -> tuple[str, str]:
-        """Return the prefix of its files' paths, and the oldest open partition after the newest file."""
+        """Return the prefix of its files' paths, and the oldest partition that is open after the newest file."""
         directory = open_directory(self.path, self.file_format, self.connection)
         path = newest.removeprefix(directory.prefix)
         return directory.prefix, "" if path == newest else oldest_open(directory, path)
@@ -244,8 +244,8 @@ class DeltaSource(PathSource):
 class ReplayFeed:
     """Replays a complete log, at a rate in rows per second.
 
-    The first call of `fresh` only polls the log, and returns nothing; the clock starts with the second, when there is a
-    reader.
+    The first call of `fresh` only polls the log, and returns nothing. The clock starts with the second call, when there
+    is a reader.
     """
 
     version, identity, problem = 0, "", None

@@ -1,4 +1,4 @@
-"""Reads columns of a PostgreSQL table into Arrow, in one snapshot; independent of geometries and lookups."""
+"""Reads columns of a PostgreSQL table into Arrow, in one snapshot."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
 PART_BYTES = 16 << 20
-LOCK_TIMEOUT = "SET lock_timeout = '5s'"  # for a table that another session changes in a long transaction
-_FAR = (1 << 63) - 1  # µs; unlike the least int64, its negative has an opposite
+LOCK_TIMEOUT = "SET lock_timeout = '5s'"  # a table may be locked by a long transaction of another session
+_FAR = (1 << 63) - 1  # µs; can be negated, unlike the least int64
 _FAR_DAYS = (1 << 31) - 1
-_MOST_DIGITS = 38  # of Arrow's decimals
+_MOST_DIGITS = 38  # digits of Arrow's decimals
 
 _RELATIONS = "rvmpf"
 """Kinds of relations that have rows: tables, views, materialized views, partitioned and foreign tables."""
@@ -46,7 +46,7 @@ _COLUMNS = (
 
 
 class _Type(NamedTuple):
-    """The way in which a column of a type is sent and read.
+    """How a column of a type is sent and read.
 
     Attributes
     ----------
@@ -111,8 +111,8 @@ class PostgresColumns:
     def token(self) -> Hashable:
         """Return a value that changes whenever rows may have changed: the server's snapshot of committed transactions.
 
-        Each change of a table is a transaction, whose end changes the snapshot. None, which means a possible change,
-        where rows may change without one: for a view, a foreign or partitioned table, or one with row policies.
+        Each change of a table is a transaction, whose end changes the snapshot. Rows of a view, of a foreign or
+        partitioned table, or of one with row policies may change otherwise: then return None, for a possible change.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Names a PostgreSQL database by a connection, opens sessions with it, and sorts its errors.
 
-What was entered wrongly is refused: a password, a database, a right. A server that is away is a `ConnectionError`,
-which a live run tries again.
+A wrong password, database or right is refused. An unavailable server is a `ConnectionError`, after which a live run
+retries.
 """
 
 from __future__ import annotations
@@ -68,23 +68,23 @@ _REFUSALS = (
         "name that stands in it",
     ),
 )
-"""Errors of opening a session that no retry mends, by the client's English text: it has no code."""
+"""Errors at the start of a session that no retry solves, by the client's English text, as they have no code."""
 
 _STATEMENT = "a table, and rights, with which the statement runs"
 _REMEDIES = (
     ("54", "keys and ids that take less than 2,700 bytes together: they are the table's primary key"),
     ("22", "a value that a column of this type can hold"),
 )
-"""What is right in place of what no retry mends, by the start of an SQLSTATE."""
+"""The remedy of errors that no retry solves, by the start of an SQLSTATE."""
 
-_COLUMN = re.compile(r"COPY \w+, line \d+, column ([^:]+)")  # in the context of an error, before the value
+_COLUMN = re.compile(r"COPY \w+, line \d+, column ([^:]+)")  # in the context of an error; the value follows
 _AWAY = ("08", "53", "57", "58")  # classes of SQLSTATE: no connection, no resources, ended by an operator, the disk
 _AGAIN = ("40", "55P03")  # a deadlock, which rolls back one of two; a lock of another session
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A PostgreSQL database, as a query names it.
+    """A PostgreSQL database, named by a connection.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class PostgresServer:
     connection: str
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a session, secrets included: never to be printed or stored.
+        """Return the settings of a session. They contain secrets: never print or store them.
 
         Raises
         ------
         Refused
-            When there is no such connection, or it is not fit.
+            When there is no such connection, or it is not valid.
         """
         read = read_connection(self.connection, EXAMPLE)
         missing = {"host": read.host, "login": read.login, "schema": read.database}
@@ -119,7 +119,7 @@ class PostgresServer:
         Raises
         ------
         Refused
-            When the library is missing, or the login, the database or TLS is not fit.
+            When the library is missing, or the login, the database or TLS is wrong.
         ConnectionError
             When the server is away.
         """
@@ -135,12 +135,12 @@ class PostgresServer:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Open a session for a block; its transaction is rolled back where the block did not commit it.
+        """Open a session for a block; its transaction is rolled back unless the block commits it.
 
         Raises
         ------
         Refused
-            As `connect`; also for what the server refuses.
+            As `connect`; also when the server refuses a statement.
         ConnectionError
             When the server is away, or another session held a lock for longer than `lock_timeout`.
         """
@@ -187,12 +187,12 @@ class PostgresServer:
 
 
 def address_of(connection: Connection) -> str | None:
-    """Return host:port of a connection; None where it has no host."""
+    """Return host:port of a connection; None if it has no host."""
     return f"{connection.host}:{connection.port or DEFAULT_PORT}" if connection.host else None
 
 
 def takes_lock(cursor: Cursor, statement: str, arguments: Sequence[Any]) -> bool:
-    """Run a statement that takes a lock; returns whether no other session held it for longer than `lock_timeout`."""
+    """Run a statement that takes a lock; return False if another session held it for longer than `lock_timeout`."""
     import psycopg2
 
     try:

@@ -19,7 +19,7 @@ TableName = Annotated[str, Field(pattern=_TABLE)]
 
 
 class PostgresTable(Section):
-    """A table, by the database of a connection."""
+    """A table in the database of a connection."""
 
     connection: Name = Field(description="Airflow connection with host, login and database: reports_db")
     table: TableName = Field(description="name of the table, with or without its schema: reports.revenue")
@@ -48,7 +48,7 @@ class PostgresTable(Section):
         return ".".join(map(quoted, self.table.split(".")))
 
     def uri(self) -> str:
-        """Return the table as a URI, by which queries that write and read it meet."""
+        """Return the table as a URI, which is the same for queries that write and that read it."""
         return DatabaseTable(self.connection, self.table).uri
 
     def dataset(self, address_of: Callable[[str], tuple[str, str] | None]) -> tuple[str, str]:
@@ -57,8 +57,8 @@ class PostgresTable(Section):
         Parameters
         ----------
         address_of : callable
-            Returns host:port and the database of a connection; None where it does not know it: then the connection's
-            name takes their place.
+            Returns host:port and the database of a connection. None if it is unknown: then the connection's name takes
+        their place.
         """
         address, database = address_of(self.connection) or (self.connection, self.connection)
         return f"postgres://{address}", f"{database}.{self.schema_name or 'public'}.{self.table_name}"

@@ -12,13 +12,13 @@ import pyarrow as pa
 def raw_records(table: pa.Table, rows: Sequence[int]) -> list[str]:
     """Return the given rows of a table, each as the text of a JSON object by the names of its columns.
 
-    A column with a value that Python has not is written value by value: times as the integers by which they are stored,
-    bytes that are no UTF-8 as \\x escapes. NaN and infinities are in Python's notation.
+    Values that Python can't represent are written in another form: times as the integers that store them, bytes that
+    are not UTF-8 with escapes. NaN and infinities are in Python's notation.
     """
     names = _distinct(table.column_names)
     try:
         return _texts(names, [column.take(pa.array(rows, pa.int64())).to_pylist() for column in table.columns], rows)
-    except Exception:  # of many classes; no value may stop a stream
+    except Exception:  # errors of many classes; no value may stop a stream
         return _texts(names, [_values(column, rows) for column in table.columns], rows)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tailrace.sources.segments import Segment, SourceFile
 
-_REPORT_AFTER_S = 60.0  # from which on an incomplete file is reported as a problem
+_REPORT_AFTER_S = 60.0  # the age from which an incomplete file is reported as a problem
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def remaining(segments: list[Segment], row: int) -> list[Segment]:
 
 
 def waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:
-    """Describe an incomplete file as a problem; None while it changes and is young, since most are soon complete."""
+    """Describe an incomplete file as a problem; None while it is young and changes, as it is usually complete soon."""
     if not still and age_s < _REPORT_AFTER_S:
         return None
     fault = "its last line is cut" if still else f"it is still being written after {age_s:.0f} s"

@@ -21,13 +21,13 @@ from tailrace.sources.memory_texts import IN_MEMORY, is_in_memory
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet"} | dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _BLOCK_BYTES = 1 << 20
-FAR_RECORD = 1_000_000  # to number the line of a record, the file is read up to it
+FAR_RECORD = 1_000_000  # bytes of a file that are read to number the line of a record
 _LONGEST = 200
 _ROWS = re.compile(rf"(?:(?<=: )|\A)(?:(?!: ).)*/{IN_MEMORY}/[^/]+/([^/]+)/[^/: ]+\.parquet")
 
 
 def naming_rows(text: str) -> str:
-    """Name the stream of rows in memory in a text, in place of the file in which they are stored."""
+    """Replace in a text the file with rows in memory by the name of their stream."""
     return _ROWS.sub(r"rows of \1", text)
 
 
@@ -48,8 +48,8 @@ def place_of(position: str, format_name: str | None = None) -> str:
 def places_of(positions: Sequence[str], format_name: str | None = None) -> list[str]:
     """Return the places of records; each file is read at most once, up to the last of its records.
 
-    Lines, rows of Parquet and records count from 1, an index of rows in memory from 0. A record of CSV whose file can't
-    be read here, or is far in it, is named by its number among the records.
+    Lines, rows of Parquet and records count from 1, an index of rows in memory from 0. A CSV record is named by its
+    number among the records if its file can't be read here, or it is far from the file's beginning.
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ def places_of(positions: Sequence[str], format_name: str | None = None) -> list[
 
 
 def _parts(position: str) -> tuple[str, int | None]:
-    """Return the file and the number of a record; no number where the position is of another source, as a topic."""
+    """Return the file and the number of a record; no number for a position in another source, such as a topic."""
     path, _, row = position.rpartition("#")
     return (path, int(row)) if row.isdigit() and not path.startswith("kafka:") else (position, None)
 
 
 def _format_of(path: str, format_name: str | None) -> str | None:
-    """Return the format of a file; of a table, and where none is known, it follows from the file's name."""
+    """Return the format of a file; for a table, or an unknown format, by the file's name."""
     return format_name if format_name in _FORMATS.values() else _FORMATS.get(PurePosixPath(path).suffix)
 
 
@@ -98,12 +98,12 @@ def _csv_lines_of(path: str, rows: tuple[int, ...]) -> dict[int, int]:
         return {}
     try:
         return _csv_lines(Path(path), rows)
-    except (Refused, OSError):  # gone or replaced since it was read: a place in a message ends no stream
+    except (Refused, OSError):  # gone or replaced since it was read; a message must not end the stream
         return {}
 
 
 def _csv_lines(file: Path, rows: Collection[int]) -> dict[int, int]:
-    """Return the lines on which records of a file of CSV begin, by their numbers; far ones are left out."""
+    """Return the lines on which records of a CSV file begin, by record number; distant ones are left out."""
     wanted, lines = {row for row in rows if row < FAR_RECORD}, dict[int, int]()
     if not wanted or not file.is_file():
         return lines

@@ -27,12 +27,12 @@ class ReadTimes(NamedTuple):
 
     @property
     def whole(self) -> Ints:
-        """The times in microseconds; as far as they are sound, since others could overflow."""
+        """The times in microseconds; only for valid times, as others could overflow."""
         return np.clip(self.ms, -_MOST_MS, _MOST_MS) * 1000 + self.us
 
     @staticmethod
     def from_values(values: Ints, unit: str) -> ReadTimes:
-        """Split times that are counted in a unit; what is finer than microseconds is floored."""
+        """Split times that are counted in a unit; finer ones are floored to microseconds."""
         if unit == "s":  # clipped, since the product could overflow into the accepted times
             values, unit = np.clip(values, -LATEST_MS, LATEST_MS) * 1000, "ms"
         if unit == "ms":

@@ -36,7 +36,7 @@ class MissingColumn(Unfit):
 class UnknownTypes(Unfit):
     """Raised when the records of a source don't show the types of the query's columns.
 
-    Give the source records that have values in these columns.
+    The source needs records with values in these columns.
     """
 
 
@@ -60,7 +60,7 @@ def require(where: Path | ObjectFile | str, columns: SourceMapping, present: Seq
 def missing(
     where: Path | ObjectFile | str, columns: SourceMapping, names: Mapping[str, str], present: Collection[str]
 ) -> list[Problem]:
-    """Return the problems of columns that are not among the present ones; `names` has them by the part of a tuple."""
+    """Return the problems of required columns that are missing; `names` has the required ones by part of a tuple."""
     among = sorted(set(present))
     return [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
 
@@ -121,7 +121,7 @@ def unfit_problems(where: str, columns: SourceMapping, values: Mapping[str, Any]
 
 
 def _role(part: str, columns: SourceMapping) -> tuple[str, str]:
-    """Return what a part of a tuple is, and the values that it can come from."""
+    """Return in words what a part of a tuple is, and its possible values."""
     if columns.is_name(part):
         example = f"columns: {{name: cast({columns.named()[part]} as string)}}"
         if part == "id":

@@ -1,4 +1,4 @@
-"""Segments, the ordered pieces of a stream's log, and the files that they are read from.
+"""Segments, the ordered pieces of a stream's log, and the files with their records.
 
 A directory of files is one source partition, in the order of file names.
 """
@@ -48,7 +48,7 @@ class Segment:
     ordinal, position : int
         The number of earlier segments in the log of all streams, and of earlier records in its own stream.
     ingested_ms : int or None
-        The arrival time of its records if the source has no column for it; otherwise the clock at their reading, which
+        The arrival time of its records if the source has no column for it. Otherwise the time of their reading, which
         their arrival times exceed by at most `bounds.skew`. None before the segment is in a batch.
     size, of_rows : int
         The file's size in bytes, and the number of its records in all.
@@ -103,7 +103,7 @@ class RawSegment:
 
 
 def state_of(file: SourceFile) -> State | None:
-    """Return a file's size and change time, for an object as listed; None if it is gone from its directory.
+    """Return a file's size and change time, an object's as listed; None if it is gone from its directory.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def state_of(file: SourceFile) -> State | None:
         raise irregular(error) from None
     except FileNotFoundError:
         if not file.parent.is_dir():
-            raise  # the fault is not in the file but on the way to it, and may pass
+            raise  # the fault is in the access to the file, and may pass
         return None
     return now.st_size, now.st_mtime_ns
 
@@ -129,7 +129,7 @@ def open_source(file: SourceFile) -> BinaryIO:
         return open_regular(file) if isinstance(file, Path) else file.open()
     except NotRegularError as error:
         raise irregular(error) from None
-    except FileNotFoundError as error:  # other faults may pass, and are no refusals
+    except FileNotFoundError as error:  # other faults may pass, so they are not refusals
         raise refuse(str(file), f"it can't be read ({error})", "a file, or a link to one, that is there") from error
 
 
@@ -167,7 +167,7 @@ def removed(path: str) -> SourceChanged:
 
 
 def moved(path: str, before: str, source: str, must_stay: bool) -> SourceChanged:
-    """Build the error for a file that was read in another place, of another source; it may have to stay there."""
+    """Build the error for a file that was already read at another location of the source."""
     remedy = f"that file where it was, beside new ones, and path: {source}"
     remedy += "" if must_stay else "; or a path to a directory with new files alone"
     fault = f"it was read as {before}, and would count twice"

@@ -30,7 +30,7 @@ class Sound(NamedTuple):
     def from_times(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
         """Return the valid times of n records.
 
-        `by_times` has the verdicts on their times, `in_all` the verdicts on everything for unfiltered records.
+        `by_times` has the verdicts on their times, `in_all` those on all parts of unfiltered records.
         """
         if not by_times.any() and not in_all.any():
             return Sound(times, pa.array(~filtered))

@@ -39,7 +39,7 @@ class SourceDirectory(Protocol):
     """The directory of a source. Paths in it are relative, with slashes; paths of directories end with one."""
 
     lists_states: bool
-    """True if its listings show the states of files, which are not asked for one by one."""
+    """True if its listings include the states of files, so that files need not be examined one by one."""
 
     @property
     def prefix(self) -> str:
@@ -98,7 +98,7 @@ class SingleFile:
 
 
 class LocalDirectory:
-    """A directory on a disk; `is_log` says that the order of its paths is that of time."""
+    """A directory on a disk; `is_log` says that its paths are ordered by time."""
 
     lists_states = False
 
@@ -181,8 +181,8 @@ class ObjectDirectory:
 def open_directory(path: Path | str, format_name: str, connection: str | None, is_log: bool = True) -> SourceDirectory:
     """Open the directory of a source, or its only file.
 
-    `path` is a text where it is the URL of an object store, and `connection` is that to the store. Of a table,
-    `is_log` is false: its partitions may be by any value.
+    `path` is a text if it is the URL of an object store; `connection` is the connection to the store. For a table,
+    `is_log` is false, as it may be partitioned by any value.
 
     Raises
     ------

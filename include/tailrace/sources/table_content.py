@@ -49,7 +49,7 @@ def parquet_columns(where: str, content: bytes, columns: Sequence[str], formats:
 
 
 def with_floored(rows: str, table: str, content: bytes, suffix: str, columns: Sequence[str]) -> str:
-    """Add to a table's number of rows, in words, which of its columns have times finer than microseconds."""
+    """Add to the words for a table's number of rows which columns have times finer than microseconds."""
     if suffix not in PARQUET:
         return rows
     schema = pa.parquet.read_schema(pa.BufferReader(content))
@@ -85,7 +85,7 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
 
 
 def _require_commas(where: str, content: bytes, columns: Sequence[str]) -> None:
-    """Refuse a table that has its columns by another delimiter."""
+    """Refuse a table whose header has the columns with another delimiter."""
     end = _LINE_END.search(content)
     line = content[: None if end is None else end.start()].decode("utf-8-sig", errors="replace")
     other = other_delimiter(line, COMMAS, lambda names: len({*columns} - {*names}))

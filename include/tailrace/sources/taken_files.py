@@ -26,8 +26,8 @@ class TakenFiles:
     last : str
         The greatest name.
     listed, hashes : int
-        The number of files known in the directory's listing, and the sum of the hashes of their names, which show at
-        once whether a listing has other names up to the last one.
+        The number of known files in the directory's listing, and the sum of the hashes of their names. A listing with
+        other names, up to the last one, differs in these.
     """
 
     def __init__(self, directory: str, files: Iterable[ReadFile] = ()) -> None:
@@ -76,7 +76,7 @@ class TakenFiles:
         return None if index is None else self._file(index)
 
     def unknown(self, names: Sequence[str]) -> list[str]:
-        """Return those names that no file has."""
+        """Return the names that no taken file has."""
         keys = _keys_of(names)
         position = np.searchsorted(self._keys, keys)
         position[position == len(self._keys)] = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tailrace.sources.columns import SourceMapping
 
 WITH_ZONE, WITHOUT_ZONE = "text with zone", "text without zone"
-"""Types of columns of texts that are times, by the first record: with an offset or a Z, or without."""
+"""Types of text columns with times: the first record has an offset or a Z, or it has none."""
 
 _ZONE = r"\d[T ]\d.*([zZ]|[+-]\d{2}(:?\d{2})?)\s*$"
 
@@ -24,7 +24,7 @@ _ZONE = r"\d[T ]\d.*([zZ]|[+-]\d{2}(:?\d{2})?)\s*$"
 def has_zone(texts: pa.Array) -> NDArray[np.bool_]:
     """Test which ISO 8601 texts state their offset from UTC; null: no."""
     ends = pc.ends_with(texts, "Z")
-    if pc.all(ends, min_count=0).as_py():  # ignoring nulls
+    if pc.all(ends, min_count=0).as_py():  # nulls are ignored
         return np.asarray(pc.fill_null(ends, False))
     return np.asarray(pc.fill_null(pc.match_substring_regex(texts, _ZONE), False))
 
@@ -35,14 +35,14 @@ def type_of_text(text: str) -> str:
 
 
 def zone_of_type(type_name: str) -> bool | None:
-    """Return whether times of a type state their zone; None for integers, which are epoch milliseconds."""
+    """Return whether times of a type have a zone; None for integers, which are epoch milliseconds."""
     if type_name.startswith("timestamp"):
         return "tz=" in type_name
     return {WITH_ZONE: True, WITHOUT_ZONE: False}.get(type_name)
 
 
 def zone_problems(sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
-    """Yield a problem if some times of a query state their zone, others don't, and their meaning is not declared.
+    """Yield a problem if some times of a query state a zone and others don't, and the query declares none for these.
 
     `types` has the types of each stream's columns.
     """
@@ -55,7 +55,7 @@ def zone_problems(sources: Mapping[str, SourceMapping], types: Mapping[str, Mapp
 
 
 def times_as_utc(sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the columns of times without a zone that are read as UTC, as no zone is declared, by stream."""
+    """Return by stream the columns of times without a zone that are read as UTC because no zone is declared."""
     without_offset: dict[str, list[str]] = {}
     for columns, name, has_zone_of_its_own in _times(sources, types):
         if not has_zone_of_its_own and columns.timezone is None:

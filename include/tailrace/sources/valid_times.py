@@ -54,7 +54,7 @@ class ValidTimes:
 
 
 def valid_times(where: str, bounds: Sequence[pa.Array | None], names: Sequence[str | None]) -> ValidTimes | None:
-    """Read the validity of rows from two columns, either of which may be undeclared; None if both are.
+    """Read the validity of rows from two columns, each of which may be undeclared; None if both are.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _bounds(where: str, column: pa.Array | None, count: int, unbounded: int) -> 
 
 
 def _require_ms(where: str, values: Ints) -> None:
-    """Refuse integers that are epoch seconds, or dates such as 20240101, which would lie about 1970 as ms."""
+    """Refuse integers that are near 1970 as ms: they are epoch seconds, or dates such as 20240101."""
     if (early := np.flatnonzero((values != 0) & (np.abs(values) <= _LATEST_S))).size:
         row = int(early[0])
         fault = f"{values[row]} of row {row + 1} is a time about 1970 in milliseconds"

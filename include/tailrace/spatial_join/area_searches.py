@@ -35,7 +35,7 @@ points.
 """
 
 BLOCK = 1 << 14
-"""The number of points of a block; a shapely object is made of each."""
+"""The number of points in a block; a shapely object is created for each."""
 
 
 class AreaSearch(Protocol):

@@ -1,4 +1,4 @@
-"""Numbers of a raster's smallest cells: coordinates as integers, monotone in the doubles."""
+"""Numbers the smallest cells of a raster: coordinates become integers, monotonically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BITS = 30
 """The bits of a cell number: the frame has 2**30 of the smallest cells along each side."""
 
 _BORDER = 1 / 64
-"""The part of the extent that is added on each side, so that points beyond it fall into empty cells."""
+"""The part of the extent that is added on each side, so that points beyond the extent fall into empty cells."""
 
 Numbers = NDArray[np.int32]
 
@@ -29,7 +29,7 @@ class RasterFrame:
     Attributes
     ----------
     origin, scale : (float, float)
-        The corner of the smallest x and y; units per length along x and y.
+        The corner with the smallest x and y; and units per length along x and y.
     """
 
     origin: tuple[float, float]
@@ -37,7 +37,7 @@ class RasterFrame:
 
     @staticmethod
     def around(bounds: Floats) -> RasterFrame | None:
-        """Build the frame around minx, miny, maxx, maxy; None where doubles can't count its cells."""
+        """Build the frame around minx, miny, maxx, maxy; None if doubles can't number its cells."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             low, high = bounds[:2], bounds[2:]
             border = (high - low) * _BORDER + 4 * np.spacing(np.maximum(np.abs(low), np.abs(high)))

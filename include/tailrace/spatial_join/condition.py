@@ -18,7 +18,7 @@ RELATIONS = (*TOPOLOGICAL, DWITHIN)
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition on a pair of geometries. Unlike in the paper, δ itself is allowed: a distance ≤ δ.
+    """The condition on a pair of geometries. Unlike in the paper, δ is included: a distance ≤ δ.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Condition:
 
     @property
     def limit(self) -> float | None:
-        """The largest distance of a pair's geometries; None where they meet, or the distance is unbounded.
+        """The largest distance of a pair's geometries; None if they must meet, or the distance is unbounded.
 
         In all relations but `disjoint`, the geometries of a pair share a point, so their distance is 0.
         """
@@ -56,11 +56,11 @@ class Condition:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether envelopes do not help: every pair is a candidate, however the envelopes are widened."""
+        """Whether envelopes do not help: every pair is a candidate, even if its envelopes are far apart."""
         return self.relation == _DISJOINT and self.distance is None
 
     def boxes(self, bounds: Floats) -> Boxes:
-        """Return boxes that meet the envelopes of all partners on the other side.
+        """Return boxes, each of which meets the envelopes of all possible partners on the other side.
 
         They do not help if `is_everywhere`.
 

@@ -1,9 +1,9 @@
-"""The coordinate systems of geometries: what files and geometries declare, beside the query's own.
+"""The coordinate systems of geometries: compares those that files and geometries declare with the query's.
 
-This is the one place that decides. Where the query's coordinates are degrees, a table's geometries are transformed to
-longitude and latitude of WGS 84, and a stream's have to be that already. In a plane, which has no name, any projected
-system is accepted as it is. Coordinates are x and y in this order: longitude or easting first, as in GeoParquet and
-GeoJSON, whatever order the coordinate system itself has.
+If the query's coordinates are degrees, a table's geometries are transformed to longitude and latitude of WGS 84, and a
+stream's must have these already. In a plane, which has no name, any projected system is accepted unchanged. Coordinates
+are x and y in this order: longitude or easting first, as in GeoParquet and GeoJSON, even if the coordinate system
+itself has another order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z][\w-]*:[\w.]+|urn:(?:x-)?ogc:def:crs:[\w.:-]+|https
 _POINTS = (shapely.GeometryType.POINT, shapely.GeometryType.MULTIPOINT)
 _HALF_CIRCLE = 180.0
 _ROUNDING = 1e-7
-"""Degrees, a centimetre, by which two decimals of metres take a vertex beyond the meridian of 180 degrees."""
+"""Degrees (a centimetre) by which a vertex may lie beyond the meridian of 180 degrees, if metres have two decimals."""
 
 BEYOND = "lies beyond the area of its coordinate system"
 ACROSS = "crosses the meridian of 180 degrees, or a pole, once it is transformed to degrees"
@@ -48,14 +48,14 @@ def to_query_crs(where: str, parsed: Parsed, declared: GeometryMetadata | None, 
     Parameters
     ----------
     declared : GeometryMetadata or None
-        What the file declares; None where it declares nothing.
+        The file's declaration; None without one.
     degrees : bool
         Whether the query's coordinates are longitude and latitude.
 
     Raises
     ------
     Refused
-        When the coordinate system is unknown, does not fit the query, or differs from the geometries' SRIDs; and when
+        When the coordinate system is unknown, does not fit the query, or differs from the geometries' SRIDs; or when
         edges are not straight in the coordinates.
     """
     shapes = parsed.shapes
@@ -106,7 +106,7 @@ def wrong_srids(shapes: Shapes) -> Mask:
 
 
 def _require_srids(where: str, shapes: Shapes, degrees: bool) -> None:
-    """Refuse geometries whose SRIDs do not fit; in a plane, any SRID that all geometries share does."""
+    """Refuse geometries whose SRIDs do not fit; in a plane, they must only be the same."""
     present = _srids(shapes)
     if degrees and (wrong := [srid for srid in present if srid not in (_UNKNOWN, _WGS_84)]):
         fault = f"it has geometries of the SRID {wrong[0]}, and coordinates are longitude and latitude"
@@ -142,7 +142,7 @@ def _require_planar_edges(where: str, declared: GeometryMetadata) -> None:
 
 
 def _transformer(where: str, declared: GeometryMetadata, degrees: bool) -> Transformer | None:
-    """Return the transformation to the query's coordinate system; None where coordinates are used as they are."""
+    """Return the transformation to the query's coordinate system; None if coordinates are used unchanged."""
     if declared.crs is None:
         if degrees:
             raise _differs(where, declared, degrees, "what degrees they are, or none, can't be known")
@@ -166,10 +166,10 @@ def _transformer(where: str, declared: GeometryMetadata, degrees: bool) -> Trans
 def _to_degrees(crs: CRS, is_unwrapped: bool = False) -> Transformer:
     """Return the transformation from x and y to longitude and latitude of WGS 84, without guessed shifts of datums.
 
-    `is_unwrapped`: what lies beyond 180 degrees stays there, and does not come to the other side of the world.
+    `is_unwrapped`: longitudes beyond 180 degrees stay there, and are not moved to the other side of the world.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of grids that would be more accurate, and are not installed
+        warnings.simplefilter("ignore")  # warnings of more accurate grids that are not installed
         return Transformer.from_crs(crs, CRS84, always_xy=True, allow_ballpark=False, force_over=is_unwrapped)
 
 
@@ -182,7 +182,7 @@ def _differs(where: str, declared: GeometryMetadata, degrees: bool, why: str) ->
 
 
 def _crs(where: str, declared: Mapping[str, Any] | str) -> CRS:
-    """Return a declared coordinate system: by its definition, or by its authority's code where that is incomplete."""
+    """Return a declared coordinate system, by its definition; if that is incomplete, by its authority's code."""
     try:
         if isinstance(declared, str):
             return _named(declared)
@@ -208,7 +208,7 @@ def _transformed(transformer: Transformer, points: Any) -> Any:
 
 
 def _at_the_border(unwrapped: Transformer, shapes: Shapes, moved: Shapes) -> Shapes:
-    """Return transformed geometries, those on the border that are only by rounding beyond it in its bounds."""
+    """Return transformed geometries; move vertices that only rounding has put beyond the border back onto it."""
 
     def transform(points: Any) -> Any:
         degrees = _transformed(unwrapped, points)
@@ -236,9 +236,9 @@ def _are_finite(shapes: Shapes) -> Mask:
 
 
 def _cross_the_border(shapes: Shapes) -> Mask:
-    """Test which geometries have an edge from one side of the world to the other: it goes the wrong way round."""
+    """Test which geometries have an edge from one side of the world to the other, which goes the wrong way round."""
     bounds = shapely.bounds(shapes)
-    with np.errstate(invalid="ignore"):  # of a geometry that is infinite as it was
+    with np.errstate(invalid="ignore"):  # not if it was infinite before
         crosses = np.asarray(bounds[:, 2] - bounds[:, 0] > _HALF_CIRCLE)
     for row in np.flatnonzero(crosses).tolist():
         edges = shapely.bounds(edges_of(shapes[row]))

@@ -1,4 +1,4 @@
-"""The cells of a grid that edges cross or come near, in columns."""
+"""Finds the cells of a grid that edges cross or come near, in columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 1.0
 
 @dataclass(frozen=True, eq=False)
 class UnitEdges:
-    """PolygonEdges in the units of a frame, each from its left to its right end, shape (e,) each."""
+    """Edges of polygons in the units of a frame, from left to right ends; each column of shape (e,)."""
 
     x1: Floats
     y1: Floats
@@ -63,7 +63,7 @@ def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 def crossed_cells(edges: UnitEdges, edge: Ints, boxes: CellBoxes, width: int) -> tuple[Ints, Ints, Ints]:
-    """Return the cells within a box that an edge approaches to less than the margin, and perhaps some neighbours.
+    """Return the cells in each edge's box that the edge approaches to less than the margin; perhaps some neighbours.
 
     An edge is cut by columns of cells. The ends of the part in a column, widened by the margin on both sides, determine
     the lines that it spans.

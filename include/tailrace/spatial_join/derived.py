@@ -10,7 +10,7 @@ from tailrace.spatial_join.geometries import Geometries
 
 
 def derived(names: Iterable[str], condition: Condition, left: Geometries, right: Geometries) -> dict[str, Floats]:
-    """Compute columns of `section.DERIVED` of pairs that fulfil the condition, shapes (n,); NaN without a geometry.
+    """Compute columns of `section.DERIVED` for pairs that fulfil the condition, shapes (n,); NaN without a geometry.
 
     Distances are in metres or the coordinates' unit, azimuths in degrees from north clockwise.
     """

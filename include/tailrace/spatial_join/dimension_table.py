@@ -36,8 +36,8 @@ class DimensionTable:
     Attributes
     ----------
     ids : Array
-        int64 or string, without nulls, and distinct among rows that are valid at the same time. Of type null where the
-        table has no row.
+        int64 or string, without nulls, and distinct among rows that are valid at the same time. Of type null if the
+        table is empty.
     shapes : ndarray of shapely geometries, shape (n,)
         In the plane; valid or empty.
     columns : dict of str to Array
@@ -47,7 +47,7 @@ class DimensionTable:
     skipped : tuple of Problem
         The rows that were left out, with reasons.
     validity : ValidTimes or None
-        The event times in which each row is valid; None where all rows always are.
+        The event times in which each row is valid; None if all rows are always valid.
     """
 
     ids: pa.Array
@@ -68,7 +68,7 @@ class DimensionTable:
         try:
             return values.cast(dtype, safe=not pa.types.is_floating(dtype))
         except pa.ArrowInvalid as error:
-            if pa.types.is_timestamp(dtype):  # for a stream that began when CSV times were not yet texts
+            if pa.types.is_timestamp(dtype):  # a stream may have begun when CSV times were not yet texts
                 return values.cast(pa.timestamp("us")).cast(dtype)
             fault = f"the column {name} of the table is of the type {column.type}, in its first version {dtype}"
             raise ValueError(f"{fault}: {error}; right is another name for the query, to begin again") from error

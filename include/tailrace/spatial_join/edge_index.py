@@ -20,8 +20,8 @@ Locations = NDArray[np.int8]
 PAIRS = 1 << 14
 """The number of (point, row) pairs of a block, so that its columns stay in the cache."""
 
-_RELATIVE_ERROR = 4e-16  # above (3 + 16ε)ε, Shewchuk's filter for the sign of a 2 × 2 determinant
-_ABSOLUTE_ERROR = 1e-290  # above the error of products that underflow
+_RELATIVE_ERROR = 4e-16  # more than (3 + 16ε)ε, Shewchuk's filter for the sign of a 2 × 2 determinant
+_ABSOLUTE_ERROR = 1e-290  # more than the error of products that underflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,7 @@ class PolygonEdges:
 class EdgeIndex:
     """The edges of a table's polygons in horizontal strips: a point is only compared with edges that its ray can cross.
 
-    Where the sign of an orientation is within the error of doubles, unprepared GEOS decides, so all results agree with
-    GEOS.
+    If doubles can't decide the sign of an orientation, unprepared GEOS does, so all results agree with GEOS.
 
     Attributes
     ----------
@@ -130,7 +129,7 @@ class EdgeIndex:
         near = self._may_meet(points, pair, entry)
         pair, edges = pair[near], self.entries.take(entry[near])
         x, y = points.x[pair], points.y[pair]
-        beside = np.minimum(edges.x1, edges.x2) <= x  # the point is in the edge's envelope: its ray may miss the edge
+        beside = np.minimum(edges.x1, edges.x2) <= x  # only here can the ray miss the edge
         sign, is_exact_zero = orientation(edges, x, y, beside)
         crossed = (y < edges.y2) & ((sign > 0) | ~beside)
         odd = np.bincount(pair[crossed], minlength=len(points)) & 1
@@ -151,7 +150,7 @@ class EdgeIndex:
 
 
 def orientation(edges: PolygonEdges, x: Floats, y: Floats, wanted: Mask) -> tuple[Floats, Mask]:
-    """Return the side of upward edges on which points lie, and where it is surely 0.
+    """Return on which side of upward edges points lie, and for which points the side is surely 0.
 
     The side is the sign where this is certain, else 0.
 
@@ -161,14 +160,14 @@ def orientation(edges: PolygonEdges, x: Floats, y: Floats, wanted: Mask) -> tupl
     x, y : ndarray, shape (n,)
         Points in the envelopes of the edges.
     wanted : ndarray of bool, shape (n,)
-        The rows of interest; others are 0, and not surely.
+        The rows of interest; all others are 0, but not surely.
 
     Returns
     -------
     sign : ndarray, shape (n,)
         Positive on the left, so that a ray to the right crosses; negative on the right; 0 where doubles can't decide.
     is_exact_zero : ndarray of bool, shape (n,)
-        Where the point surely lies on the edge: it is one of its ends, or has the coordinate that both ends share.
+        Whether the point surely lies on the edge: it is one of its ends, or has the coordinate that both ends share.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         left_x, left_y = edges.x1 - x, edges.y1 - y

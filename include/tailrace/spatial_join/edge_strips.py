@@ -9,7 +9,7 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 
 _ENTRIES_AN_EDGE = 6
-"""The most strips per edge of a row, on average: where many edges are tall, strips are few and thick."""
+"""The most strips per edge of a row, on average; if many edges are tall, strips are few and thick."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class EdgeStrips:
 
     @staticmethod
     def from_intervals(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[EdgeStrips, Ints]:
-        """Cut strips for rows' intervals [low, high] of y; return them, and the interval of each entry, strip by strip.
+        """Cut strips for rows' intervals [low, high] of y; return them, and the intervals in each, strip by strip.
 
         Parameters
         ----------

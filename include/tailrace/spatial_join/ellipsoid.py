@@ -16,7 +16,7 @@ EQUATORIAL, POLAR = GEOD.a, GEOD.b
 LEAST_RADIUS, GREATEST_RADIUS = POLAR**2 / EQUATORIAL, EQUATORIAL**2 / POLAR
 """The least and the greatest radius of curvature, in metres: of the meridian at the equator, and at the poles."""
 
-_ROUNDING = 1e-6  # metres: a thousand times the error of places in doubles, a hundred times the error of pyproj's
+_ROUNDING = 1e-6  # metres: a thousand times the error of places in doubles, a hundred times pyproj's error
 _SLACK = 1e-8  # degrees (a millimetre): far more than the rounding of angles
 _DATELINE = 180.0
 _POLE = np.pi / 2 - 1e-6  # a place within 6 m of a pole counts as reaching it, as angles round badly there
@@ -48,7 +48,7 @@ def places_of(lon: Floats, lat: Floats) -> Floats:
 
 
 def longest_chord(distance: Floats) -> Floats:
-    """Return the longest chord of points whose geodesic is at most so long; in metres, of any shape.
+    """Return the longest chord of points whose geodesic has at most this length; in metres, of any shape.
 
     By Blaschke's theorem the ellipsoid rolls in a ball of the greatest radius of curvature R, so the geodesic is no
     shorter than the arc of that radius over the chord: distance ≥ 2 R asin(chord / 2 R).
@@ -58,7 +58,7 @@ def longest_chord(distance: Floats) -> Floats:
 
 
 def longest_geodesic(chord: Floats) -> Floats:
-    """Return the longest geodesic over chords of such lengths; in metres, of any shape.
+    """Return the longest geodesic over chords of these lengths; in metres, of any shape.
 
     Shrunk to the unit sphere, lengths shrink by no more than the equatorial and no less than the polar axis: so
     distance ≤ 2 a asin(chord / 2 b). Over chords up to b that excludes half a turn, and then, by Schur's theorem, a
@@ -70,14 +70,14 @@ def longest_geodesic(chord: Floats) -> Floats:
 
 
 def shortest_chord(distance: float) -> float:
-    """Return the chord length up to which every geodesic is at most the distance; −1 where no length is certain."""
+    """Return the chord length up to which every geodesic is at most the distance; −1 if no length is certain."""
     if distance >= LEAST_RADIUS:
         return -1.0  # `longest_geodesic` has another form there; such distant pairs are measured
     return float(2 * LEAST_RADIUS * np.sin(distance / (2 * LEAST_RADIUS)) * (1 - 1e-12) - _ROUNDING)
 
 
 def widened(bounds: Floats, distance: float) -> Boxes:
-    """Widen envelopes in degrees so that they contain all points within the distance of one of their points.
+    """Widen envelopes in degrees so that they contain all points within the distance of any of their points.
 
     Shrunk to the unit sphere (x / a, y / a, z / b), a geodesic becomes a curve of at most r = distance / b, longitudes
     stay, and latitudes become reduced ones, β. On the sphere a way of length r changes β by at most r, and the

@@ -27,8 +27,9 @@ _SETTINGS: dict[str, Any] = {
 }
 
 _AS_WRITTEN = "SET disabled_optimizers = 'join_order,build_side_probe_side'"
-"""Keeps the sides of a join, so that the R-tree indexes the rows and GEOS gets our order; with few pairs that
-matters.
+"""Keeps the order of a join's sides, so that the R-tree indexes the rows, and GEOS gets our order, which matters for
+few
+pairs.
 """
 
 

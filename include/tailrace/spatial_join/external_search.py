@@ -1,4 +1,4 @@
-"""The search by an external engine, for the paper's variant by GeoMesa (003): its spatial join finds a table's rows."""
+"""Search in a table by the spatial join of an external engine, for the paper's variant by GeoMesa (003)."""
 
 from __future__ import annotations
 

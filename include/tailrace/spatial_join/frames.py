@@ -1,4 +1,4 @@
-"""The frames of a table's rasters: one around all polygons, or several where most of it would be empty space."""
+"""The frames of a table's rasters: one around all polygons, or several if most of one would be empty."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MOST_FRAMES = 4
 """The most frames; each costs another look at every point."""
 
 _LEAST_SHARE = 2.0**-16
-"""The part of a frame's side below which polygons get their own frame: they would lie in less than 2**14 units."""
+"""Polygons that span a smaller part of a frame's side get their own frame: they would span less than 2**14 units."""
 
 _LEAST_GAP = 1 / 16
-"""The part of a frame's side that a gap must have: more than the borders of the frames on both sides of it."""
+"""The least gap between frames, as part of a frame's side: more than the borders of both frames."""
 
 
 def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
@@ -50,7 +50,7 @@ def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
 def _cut(bounds: Floats) -> tuple[float, Mask]:
     """Cut envelopes at the widest gap, along x or y; return the smaller side's part of the extent, and one side.
 
-    Of the two cuts, take the one with the smaller side; where no gap is wide enough, the part is 1.
+    Of the cuts along x and y, take the one with the smaller side; without a wide enough gap, the part is 1.
     """
     best = (1.0, np.ones(len(bounds), bool))
     bounds = bounds / 4  # so that no difference overflows

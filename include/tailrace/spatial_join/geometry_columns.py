@@ -38,7 +38,7 @@ class GeometryColumns(Section):
 
 
 class Geometries(Section):
-    """The columns of each stream's geometries; a table's are declared with the table."""
+    """The columns of each stream's geometries; a table's columns are declared with the table."""
 
     left: GeometryColumns = Field(
         description="columns with the left stream's geometries, as x and y, wkt or wkb: {wkt: geom}"

@@ -35,7 +35,7 @@ class SpatialIntervalJoin(JoinedStreams):
 
     @property
     def kept_ms(self) -> tuple[int, int]:
-        """The bound of each side: T_ub for the left one and −T_lb for the right one (eq. 5)."""
+        """How long each side is stored: T_ub for the left one, −T_lb for the right one (eq. 5)."""
         lower, upper = self.interval
         return max(upper, 0), max(-lower, 0)
 

@@ -49,7 +49,7 @@ class JoinedStreams(JoinedPairs):
 
     @property
     def feedback_ms(self) -> int:
-        """The lifetime of rows, so that few plans are in force at once."""
+        """The lifetime of rows; shorter periods would keep many plans in force at once."""
         return max(self.reach_ms, SHORTEST_FEEDBACK_MS)
 
     def next_plan(

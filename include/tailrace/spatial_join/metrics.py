@@ -16,7 +16,7 @@ from tailrace.spatial_join.geometries import Geometries, Mask, Points
 from tailrace.spatial_join.shape_distance import shape_distances
 
 _SQUARED = 1e-140, 1e140
-"""Limits between which the squares of lengths are normal doubles."""
+"""Bounds of lengths whose squares are normal doubles."""
 
 _CIRCLE = 360.0
 
@@ -51,7 +51,7 @@ class Planar:
     """Euclidean distances, in the coordinates' unit."""
 
     def distance(self, left: Geometries, right: Geometries) -> Floats:
-        with np.errstate(over="ignore"):  # an overflow is infinitely far
+        with np.errstate(over="ignore"):  # an overflow means infinitely far
             if isinstance(left, Points) and isinstance(right, Points):
                 return np.hypot(left.x - right.x, left.y - right.y)
             apart = np.asarray(shapely.distance(left.shapes, right.shapes))
@@ -129,7 +129,7 @@ class Geodesic:
 
 
 def _pairs_of_points(left: Geometries, right: Geometries) -> Ints:
-    """Return the pairs of two points, which are always measured as points.
+    """Return the pairs of two points, which are always measured as points, even beside other geometries.
 
     So rounding does not depend on other rows.
     """

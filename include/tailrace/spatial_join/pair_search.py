@@ -43,7 +43,7 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: JoinInterval | None = None) -> Pairs:
     """Find all pairs that fulfil the condition by testing every pair: the baseline without an index."""
     if not (isinstance(left, Points) and isinstance(right, Points)):
-        left, right = Shaped(left.shapes), Shaped(right.shapes)  # one object a point, not one a pair
+        left, right = Shaped(left.shapes), Shaped(right.shapes)  # one object for each point, not for each pair
     return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
 
 
@@ -88,7 +88,7 @@ class LocalIndex:
         return self.query(Queries(queries, self.condition), swapped, times)
 
     def query(self, queries: Queries, swapped: bool, times: JoinInterval | None) -> Pairs:
-        """Find the pairs as `matches` does, for queries prepared once for several indexes."""
+        """Find pairs like `matches`, for queries that are prepared once for several indexes."""
         geometries = queries.geometries
         if isinstance(geometries, Points) and self._points is not None:
             of_queries = times.swapped if times is not None and swapped else times
@@ -142,7 +142,7 @@ class LocalIndex:
             size = max(1, min(size * _GROWTH, size * BLOCK // max(len(box), 1)))
 
     def _not_met_before(self, box: Ints, own: Ints, boxes: Boxes, firsts: int) -> Mask:
-        """Mark the candidates of rows' second boxes that the first boxes have not found."""
+        """Mark the candidates that a row's second box finds, but not its first one."""
         first = np.searchsorted(boxes.row[:firsts], boxes.row[box])
         one, two = boxes.bounds[first], self._bounds[own]
         met = ((one[:, :2] <= two[:, 2:]) & (two[:, :2] <= one[:, 2:])).all(axis=1)
@@ -164,7 +164,7 @@ def _tested(
     times: JoinInterval | None,
     candidates: Iterator[tuple[Ints, Ints]],
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the candidates that fulfil the condition; event times, the cheapest, are compared first."""
+    """Yield the candidates that fulfil the condition; event times are compared first, as this is cheapest."""
     for one, two in candidates:
         for begin in range(0, len(one), BLOCK):
             rows, others = one[begin : begin + BLOCK], two[begin : begin + BLOCK]

@@ -1,4 +1,4 @@
-"""Pairs of rows of two sides, and the event times that pairs must have."""
+"""Pairs of rows of two sides, and the bounds on their event times."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class JoinInterval(NamedTuple):
         The event times of both sides.
     lower, upper : int
     windows : Sliding or None
-        The windows of a window join; one must contain both tuples of a pair, which are then within the interval.
+        The windows of a window join, one of which must contain both tuples of a pair.
     """
 
     left_ms: Ints

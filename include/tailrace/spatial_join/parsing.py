@@ -26,13 +26,13 @@ MOST_LEVELS = 100
 UNREAD, CURVES, DEEP = "could not be read", "is of curves", f"is nested more than {MOST_LEVELS} deep"
 
 SHORT = 9 * MOST_LEVELS
-"""Fewer bytes can't contain more levels: each takes 9 bytes of WKB, more of WKT."""
+"""Shorter values can't have more levels: each takes 9 bytes of WKB, more of WKT."""
 
 MULTIPOLYGON_LEVELS = 3
 """The nested parentheses of a multipolygon."""
 
 _POINT, _LINES, _POLYGON, _CONTAINERS = 1, (2, 8), 3, (4, 5, 6, 7, 9, 10, 11, 12)
-"""WKB types; the containers hold geometries, and GEOS parses any type within them before it checks."""
+"""WKB types. Containers hold geometries; GEOS parses any type within them before it checks it."""
 
 _SRID, _Z, _M = 0x20000000, 0x80000000, 0x40000000
 _LITTLE, _BIG = (struct.Struct(f"{order}I").unpack_from for order in "<>")
@@ -90,12 +90,12 @@ def parse_geojson(geometries: Sequence[Any]) -> Parsed:
 
 
 def _parsed(values: Shapes, readers: Sequence[tuple[Read, Mask | None]], deep: Iterable[int]) -> Parsed:
-    """Read values by some functions, each of which reads some of them (None: all), except values nested too deep."""
+    """Read values by functions, each with a mask of its values (None for all); skip values that are nested too deep."""
     shapes, faults = np.full(len(values), None, object), dict.fromkeys(deep, DEEP)
     if faults:
         values = values.copy()
         values[list(faults)] = None
-    with np.errstate(all="ignore"):  # coordinates may overflow, which is detected then
+    with np.errstate(all="ignore"):  # coordinates may overflow, which is detected later
         for read, mine in readers:
             rows = np.arange(len(values)) if mine is None else np.flatnonzero(mine)
             _read(read, values, rows, shapes, faults)
@@ -146,7 +146,7 @@ def _is_deep_wkb(wkb: bytes) -> bool:
 
     Like GEOS, read a byte order other than 0 and 1 as the previous geometry's, and a type as two bytes modulo 1,000.
     """
-    position, read, open_ = 0, _LITTLE, [1]  # the members to come, at each level
+    position, read, open_ = 0, _LITTLE, [1]  # the remaining members at each level
     try:
         while open_:
             if not open_[-1]:

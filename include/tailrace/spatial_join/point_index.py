@@ -1,4 +1,4 @@
-"""The local index of points, for conditions on points: strips of points, and their places in space."""
+"""The local index for joins of points with points: strips of points, and their places in space."""
 
 from __future__ import annotations
 

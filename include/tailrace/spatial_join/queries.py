@@ -1,4 +1,4 @@
-"""Geometries that query local indexes, with the data that all indexes need of them, computed once."""
+"""Geometries that query local indexes; data that all indexes need is computed once."""
 
 from __future__ import annotations
 

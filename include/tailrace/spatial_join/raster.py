@@ -1,4 +1,4 @@
-"""A raster of a table's polygons: cells inside, outside or mixed, so that most points need no geometry."""
+"""A raster of a table's polygons with cells inside, outside or mixed; most points are answered by their cell alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 1 << 15
 _NO_ENTRIES = np.zeros(0, np.int32)
 
 _COVERED, _LISTED = 1, 2
-"""Kinds of cells beside empty ones (0): covered by a single row that is alone there, and all others."""
+"""Kinds of cells besides empty ones (0): covered by one row, with no other near; and all others."""
 
 
 class RasterCandidates(NamedTuple):
@@ -72,16 +72,17 @@ class Contents:
 class Raster:
     """A tree of square grids: the root covers the frame, and cells crossed by edges are cut into finer grids.
 
-    The depth follows the number of edges, and cells are only cut at edges. So neither distant polygons nor empty space
-    between them costs memory.
+    The number of edges decides the depth, and cells are only cut at edges. So distant polygons, and empty space between
+    them, cost no memory.
 
     Attributes
     ----------
     frame : RasterFrame
     bits : tuple of int
-        For each level, the bits of a cell's position along a side: its grids have 2**bits cells a side.
+        For each level, the bits of a cell's position along a side: grids of the level have 2**bits cells along each
+        side.
     cells : ndarray of int32
-        The cells of all grids, row by row, the root first: the cell's entry in `contents`, or −1 − the index of the
+        The cells of all grids, row by row, the root first. A cell has its entry in `contents`, or −1 − the index of the
         first cell of its finer grid.
     contents : Contents
     """

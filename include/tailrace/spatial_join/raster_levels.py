@@ -17,9 +17,9 @@ from tailrace.spatial_join.raster import Contents, Raster
 _MOST_BITS, _FEWEST_BITS = 8, 2
 """Bits along a side of the grids of one level; fewer are not worth a pass over the points."""
 
-_LEAST_SHIFT = 4  # cells are at least 16 units wide, so that few are mixed by the margin around edges alone
+_LEAST_SHIFT = 4  # cells are at least 16 units wide, so that the margin around edges makes few of them mixed
 
-_MIXED = 2  # beside INTERIOR and EXTERIOR
+_MIXED = 2  # a status beside INTERIOR and EXTERIOR
 
 
 def most_cells(edges: int) -> int:
@@ -29,7 +29,7 @@ def most_cells(edges: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The grids of one level that are not filled yet, and the tiles: pairs of a grid and a row with edges in it.
+    """The grids of one level that are not filled yet, and their tiles: pairs of a grid and a row with edges in it.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class _Builder:
         return Raster(self._frame, tuple(levels), np.concatenate(grids).astype(np.int32), self._contents.contents())
 
     def _bits(self, level: _Level, shift: int, fewest: int) -> int | None:
-        """Return the most bits for which enough cells are left, even if each row has its own."""
+        """Return the most bits for which the number of cells suffices, even if each row needs its own cells."""
         for bits in range(min(_MOST_BITS, shift - _LEAST_SHIFT), fewest - 1, -1):
             if bits == 0:
                 return bits
@@ -158,9 +158,9 @@ class _Builder:
         return contents, below, mixed
 
     def _decide(self, status: Locations, level: _Level, boxes: CellBoxes, start: Ints, shift: int) -> None:
-        """Set the status of cells that no edge approaches: along a line all are equal up to the next mixed cell.
+        """Set the status of cells that no edge approaches; along a line it is the same up to the next mixed cell.
 
-        Cells also become mixed if the deciding point, the centre of the first cell, is rounded out of its cell.
+        The centre of the first cell decides. If it is rounded out of its cell, the cells become mixed, too.
         """
         free = status != _MIXED
         begins = free.copy()

@@ -82,7 +82,7 @@ CELLS = 64
 """The default of `grid`."""
 
 DERIVED = ("distance", "azimuth")
-"""The columns of a pair that can be selected beside the sides' columns; `derived.derived` computes them."""
+"""Computed columns of a pair that can be selected, see `derived.derived`."""
 
 _COMPUTED_REMEDIES = {
     "distance": "the field distance: how far the geometries of a pair are apart at most",
@@ -91,7 +91,7 @@ _COMPUTED_REMEDIES = {
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
-"""The most bins within a tuple's reach: by default, and at all, as each bin is a file."""
+"""The default number of bins within a tuple's reach, and the limit, as each bin is a file."""
 
 _NEEDED = {"table": "{path: districts.geojson, id: name}", "interval": "{lower: -15 min, upper: 30 min}"}
 _FOR_JOINS: dict[str, tuple[str, ...]] = {"table": ("table",), "interval": ("interval",), "bin": ("interval",)}

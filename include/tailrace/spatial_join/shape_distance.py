@@ -43,12 +43,12 @@ class Level(NamedTuple):
     edge: Ints
 
     def children(self, below: Level, geometry: Ints, box: Ints) -> tuple[Ints, Ints]:
-        """Return the boxes of the level below, over the same edges, of some geometries' boxes, with the parent's index.
+        """Return the boxes of the level below that cover the edges of given boxes, with the index of each one's parent.
 
         Returns
         -------
         place : ndarray of int64
-            The place of the box in `box`.
+            The index of the parent in `box`.
         child : ndarray of int64
         """
         left = below.first[geometry] + 2 * (box - self.first[geometry])
@@ -92,10 +92,10 @@ class Edges:
     def at(self, edge: Ints, share: Floats) -> Floats:
         """Return the points at shares 0…1 of edges: longitude and latitude in degrees, shape (2, k)."""
         start, end = self.start[:, edge], self.end[:, edge]
-        return np.where(share == 1, end, start + share * (end - start))  # rounding at 1 leads beyond a pole
+        return np.where(share == 1, end, start + share * (end - start))  # rounding at 1 may lead beyond a pole
 
     def sagitta(self, edge: Ints, low: Floats, high: Floats) -> Floats:
-        """Return how far, in metres, pieces of edges may deviate in space from straight lines of even speed.
+        """Return how far, in metres, pieces of edges may deviate in space from straight lines at constant speed.
 
         `low` and `high` are the shares of an edge at which its piece begins and ends.
 
@@ -143,10 +143,10 @@ def _simple_parts(shapes: Shapes) -> tuple[Shapes, Ints]:
 
 
 _RELATIVE, _FAR_RELATIVE, _ABSOLUTE = 2.5e-7, 2.5e-6, 1e-4
-"""Pieces are cut until they are straight to within these parts of the chord, or `_ABSOLUTE` metres.
+"""Pieces are halved until they deviate from a straight line by at most this part of the chord, or `_ABSOLUTE` metres.
 
-Then the point found on a piece is farther than the nearest one by at most twice that. Beyond a quarter of the
-ellipsoid, chords hardly grow with distances and exclude little, so pieces stay longer there.
+Then the distance found exceeds the least one by at most twice that. Beyond a quarter of the ellipsoid, chords hardly
+grow with distances and exclude little, so pieces may deviate more there.
 """
 
 _FAR = 2**0.5 * POLAR
@@ -159,15 +159,15 @@ def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) 
 
     Where two geometries do not intersect, a shortest geodesic leads from an edge of one to an edge of the other. Runs
     of edges are compared by boxes in space and halved down to single edges, which are halved until they are straight in
-    space. Pairs excluded by a chord found before are left out. Chords bound geodesics from both sides within 1 % of
-    their own excess, so all pieces that may be nearest are measured.
+    space. Pairs excluded by a chord found before are left out. Chords bound geodesics from both sides, and all pieces
+    that may be nearest are measured.
 
     Parameters
     ----------
     left, right : Geometries, length n
         In degrees, −180…180 and −90…90.
     limit : float
-        Distances over it may be returned as infinite, which is faster.
+        Greater distances may be returned as infinite, which is faster.
 
     Returns
     -------
@@ -262,7 +262,7 @@ class _Search:
             box[side] = child
 
     def _near(self, pair: Ints, levels: tuple[Level, Level], box: list[Ints]) -> Ints:
-        """Return the pairs of boxes that are near enough, after one point of each has lowered the reach."""
+        """Lower the reach by one point of each box; return the pairs of boxes that are still near enough."""
         one, two = (edges.places[:, level.edge[at]] for edges, level, at in zip(self.edges, levels, box, strict=True))
         self._lower(pair, np.sqrt(((one - two) ** 2).sum(axis=0)))
         above = levels[0].low[:, box[0]] - levels[1].high[:, box[1]]
@@ -271,11 +271,11 @@ class _Search:
         return np.flatnonzero((gap**2).sum(axis=0) <= self.reach[pair] ** 2)
 
     def _lower(self, pair: Ints, chord: Floats) -> None:
-        """Lower the reach of pairs of which two points have such a chord."""
+        """Lower the reach of pairs to the chords of two of their points."""
         np.minimum.at(self.reach, pair, longest_chord(longest_geodesic(chord)))
 
 
-_PARALLEL = 1e-12  # of the squared sine of the angle: below it, parallel lines are nearest at an end
+_PARALLEL = 1e-12  # squared sine of the angle below which lines count as parallel, and are nearest at an end
 
 
 class Piece(NamedTuple):
@@ -340,7 +340,7 @@ def _dot(a: Floats, b: Floats) -> Floats:
 
 
 def _share(length: Floats, whole: Floats) -> Floats:
-    """Return the share of a whole; 0 where the whole is 0."""
+    """Return a part's share of a whole; 0 if the whole is 0."""
     return np.asarray(
         np.divide(length, whole, out=np.zeros(np.broadcast_shapes(length.shape, whole.shape)), where=whole > 0)
     )

@@ -24,10 +24,10 @@ from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.queries import Queries
 
 _MEETING = frozenset({"intersects", DWITHIN})
-"""Relations to each polygon that has a point of the geometry."""
+"""Relations that hold if the polygon contains any point of the geometry."""
 
 _COVERED = frozenset({"within", "covered_by"})
-"""Relations to polygons that have all points of the geometry, and so the vertex."""
+"""Relations that need the polygon to contain all points of the geometry, and so the vertex."""
 
 MOST_RUNS = 1 << 18
 """The most boxes that the edges of a table have, of some 400 bytes each."""
@@ -63,16 +63,16 @@ class ShapeSearch:
         return self._pairs(np.sort(np.concatenate([accepted, self._tested(left, asked)])))
 
     def _inside(self, vertices: Vertices) -> Ints:
-        """Return the keys of pairs of which the polygon contains the geometry's vertex, border included, ascending."""
+        """Return the keys of pairs whose polygon, with its border, contains the geometry's vertex; ascending."""
         if self.condition.relation not in _MEETING | _COVERED:
             return np.zeros(0, np.int64)
         pairs = self._vertex_search.find(vertices.points)
         return self._keys(Pairs(vertices.owner[pairs.left], pairs.right))
 
     def _near(self, left: Geometries, vertices: Vertices) -> tuple[Ints, Ints]:
-        """Return the keys of pairs of which an edge of the polygon meets the geometry's box, ascending.
+        """Return the keys of pairs with an edge of the polygon that meets the geometry's box; ascending.
 
-        The second keys are those among them of which two vertices are surely within the distance.
+        Also return the keys of pairs among them with two vertices that are surely within the distance.
         """
         limit, metric = self.condition.limit, self.condition.metric
         sure = -1.0 if limit is None else metric.chords(limit).sure
@@ -140,7 +140,7 @@ class _Runs(NamedTuple):
     Attributes
     ----------
     boxes : LocalIndex
-        Of the diagonals of their envelopes.
+        The diagonals of their envelopes.
     row : ndarray, shape (e,)
         Their polygons.
     places : ndarray, shape (d, e)

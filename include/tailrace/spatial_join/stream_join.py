@@ -45,7 +45,8 @@ class StreamJoin:
     derived : tuple of str
         The columns computed from a pair: `distance`, `azimuth`.
     grid : Grid or None
-        The grid by whose cells rows are spread over tasks; None: left rows by hash, and right rows to all tasks.
+        The grid by whose cells rows are spread over tasks. None: left rows are spread by hash, right rows go to all
+        tasks.
     is_indexed : bool
         False: all pairs are tested, as in the paper's baseline.
     """
@@ -226,7 +227,7 @@ def _corners(condition: Condition, left: Floats, right: Floats) -> tuple[Floats,
     meets = ((mine[:, :2] <= theirs[:, 2:]) & (theirs[:, :2] <= mine[:, 2:])).all(axis=1)
     corner = np.maximum(mine[:, :2], theirs[:, :2])
     x, y = right[:, 0].copy(), right[:, 1].copy()
-    row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: the first box's
+    row = boxes.row[meets][::-1]  # the last assignment to an index stays: that is the first box's
     x[row], y[row] = corner[meets][::-1].T
     return x, y
 
@@ -235,8 +236,8 @@ def _corners(condition: Condition, left: Floats, right: Floats) -> tuple[Floats,
 class IndexCache:
     """Indexes of the chunks of states. No answer depends on it: a missing index is built again.
 
-    An index is dropped when its state no longer has its chunk, or when room is short. Then the most recently used
-    states keep their indexes, and within a state its oldest chunks, which are large and stay longest.
+    An index is dropped when its state no longer has its chunk, or when room is short. The most recently used states
+    keep their indexes; within a state the oldest chunks do, which are large and stay longest.
 
     Attributes
     ----------
@@ -251,7 +252,7 @@ class IndexCache:
     def indexes(
         self, owner: Hashable, chunks: Sequence[Chunk], near: Sequence[bool], make: Callable[[Chunk], LocalIndex]
     ) -> list[LocalIndex | None]:
-        """Return the indexes of all chunks of a side of a state; a chunk that is not near has none unless it is cached.
+        """Return the indexes of a side's chunks; a chunk that is not near only has one if it is cached.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ class TableColumns:
     texts : dict of str to Array
         For CSV, the texts of the other columns; empty for other formats.
     declared : GeometryMetadata or None
-        What the file declares of the coordinates and edges of its geometries; None where it declares nothing.
+        The file's declaration of coordinate system and edges; None without one.
     """
 
     ids: pa.Array
@@ -112,7 +112,7 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
 def _geojson_crs(
     where: str, collection: Mapping[str, Any], features: Sequence[Mapping[str, Any]]
 ) -> GeometryMetadata | None:
-    """Return the coordinate system of the member `crs`, as GeoJSON had it before RFC 7946; None without one."""
+    """Return the coordinate system in the member `crs` of GeoJSON before RFC 7946; None without one."""
     inner = [one for feature in features for one in (feature, feature.get("geometry")) if isinstance(one, dict)]
     others = [one["crs"] for one in inner if "crs" in one and one["crs"] != collection.get("crs")]
     if others:

@@ -23,7 +23,7 @@ How = Literal["raster", "edges", "rtree"]
 
 raster: points in polygons by cells, in mixed cells by the edge index. edges: an R-tree of envelopes, then ray casting
 over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. Geometries that are not points
-are searched by `ShapeSearch`, by rtree with GEOS. Rows that are not polygons are always searched as by rtree.
+are searched by `ShapeSearch`; with rtree, by GEOS. Rows that are not polygons are always searched as with rtree.
 """
 
 
@@ -42,7 +42,8 @@ class TableIndex:
     points : RowSearch
         Finds rows for points.
     rest_of : ndarray of bool or None, shape (r,)
-        The rows that are not empty, if the result is the complement of what the searches find, as for `disjoint`.
+        The rows that are not empty if the result is the complement of the found pairs, as for `disjoint`; otherwise
+        None.
     """
 
     shapes: RowSearch | LocalIndex
@@ -77,12 +78,12 @@ class TableIndex:
 
 @dataclass(frozen=True, eq=False)
 class RowSearch:
-    """Finds the rows to which geometries are related: polygons by a search of their own, others by their envelopes.
+    """Finds the rows to which geometries are related: polygons by a separate search, other rows by their envelopes.
 
     Attributes
     ----------
     areas : callable
-        Finds the polygons of geometries, in ascending order of the geometry, then of the polygon.
+        Finds the related polygons, in ascending order of the geometry, then of the polygon.
     area_rows : ndarray
         The rows that are polygons or multipolygons.
     others : LocalIndex
@@ -135,7 +136,7 @@ def _by_envelopes(shapes: Shapes, condition: Condition) -> LocalIndex:
 
 
 def _rest(pairs: Pairs, left: Geometries, rows: Mask) -> Pairs:
-    """Return the pairs of geometries and rows, neither empty, that were not found."""
+    """Return the pairs of a geometry and a row, both not empty, that were not found."""
     is_there = np.ones(len(left), bool) if isinstance(left, Points) else ~shapely.is_empty(left.shapes)
     step = max(MOST_CELLS // max(len(rows), 1), 1)
     parts = [NO_PAIRS]

@@ -26,19 +26,19 @@ from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_lookup import IndexedTable, TableLookup
 
-_TUPLES = 1  # in an answer
+_TUPLES = 1  # marks no row in an answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpatialTableJoin(PairQuality):
-    """Pairs of a tuple and a row of the table whose geometries are related (definition 3): an enrichment.
+    """Pairs of a tuple and a related row of the table (definition 3): an enrichment.
 
     Attributes
     ----------
     column_types : pair of ColumnTypes
         The types of the stream's columns, and of the table's.
     geometry : GeometryInput
-        How the geometries of the stream are read.
+        Reads the geometries of the stream.
     lookup : TableLookup
     explanation : Explanation
     selection : tuple of Selected
@@ -143,7 +143,7 @@ def _valid(tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs
 
 
 def _with_unmatched(pairs: Pairs, tuples: int) -> Pairs:
-    """Add each tuple without a pair, with the row −1; ascending by the tuple, like the pairs."""
+    """Add each tuple without a pair, with the row −1; the result ascends by tuple, like the pairs."""
     unmatched = np.setdiff1d(np.arange(tuples), pairs.left)
     left = np.concatenate([pairs.left, unmatched])
     right = np.concatenate([pairs.right, np.full(len(unmatched), -1)])

@@ -32,7 +32,7 @@ from tailrace.spatial_join.table_section import OnInvalid
 Method = Literal["indexed", "native", "external"]
 
 _FAILURES = (ValueError, TypeError, AttributeError, OSError, RuntimeError, GEOSException, pa.ArrowException)
-"""The errors that reading a broken file raises, or one that a library can't read."""
+"""The errors of reading a file that is broken, or that a library can't read."""
 
 _VERSIONS = 2
 """The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
@@ -52,7 +52,7 @@ class TableSource:
     degrees : bool
         Whether coordinates are longitude and latitude.
     columns : tuple of (str, str)
-        The columns that `select` names or `where` reads, including the id: name in answers → the table's column.
+        The columns that `select` names or `where` reads, with the id: the name in answers, and the table's column.
     fields : tuple of (str, str)
         The fields of the query file that name the table's columns, each perhaps with a position in an expression.
     format : str or None
@@ -84,8 +84,8 @@ class TableSource:
         Raises
         ------
         Refused
-            See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along, or
-            that has a value which the type of the first version does not have.
+            As in `dimension_table.parse`, with the declared path. Also for a column that can't be carried along, or
+            that has a value which does not fit the type of the first version.
         """
         suffix = self.place.suffix if suffix is None else suffix
         try:
@@ -109,7 +109,7 @@ class TableSource:
     def read(self, path: Location | DatabaseTable, content: bytes, suffix: str | None = None) -> DimensionTable:
         """Read a version of the table from its content, with columns named as in answers.
 
-        Without a given suffix the file's own suffix names the format, as the query may declare another one by now.
+        Without a given suffix, the file's own suffix names the format, as the query may declare another one by now.
         """
         names = list(dict.fromkeys(column for _, column in self.columns if column != self.id))
         of_invalid = self.on_invalid, self.degrees
@@ -121,7 +121,7 @@ class TableSource:
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:
-    """Return the values of a selected column in the type in which it is carried along; null where there is no row."""
+    """Return the values of a selected column in the type in which it is carried along; null without a row."""
     if pa.types.is_null(column.type):
         return column
     dtype = carried_type(str(column.type))
@@ -181,7 +181,7 @@ def _indexed(lookup: TableLookup, version: Location) -> IndexedTable:
 
 
 def _indexed_search(shapes: Shapes, condition: Condition) -> TableSearch:
-    """Return the fastest search; disjoint rows within a distance are found by the search that joins of streams use."""
+    """Return the fastest search; for disjoint rows within a distance, the search that joins of streams use."""
     if condition.limit is None:
         return TableIndex.from_shapes(shapes, condition.relation)
     if condition.relation == DWITHIN:

@@ -12,7 +12,7 @@ from tailrace.sources.table_section import TableSection
 _NoMatch = Literal["drop", "null"]
 
 OnNoMatch = Annotated[_NoMatch, BeforeValidator(null_word, json_schema_input_type=_NoMatch | None)]
-"""What becomes of a tuple that matches no row; YAML parses a bare null as None, which means the same here."""
+"""The treatment of a tuple that matches no row; YAML parses a bare null as None, which means the same here."""
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
 

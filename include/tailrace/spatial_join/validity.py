@@ -14,7 +14,7 @@ MOST_CROSSINGS = 1_000
 """The most edge crossings of a geometry that is made valid; memory and time grow by their square."""
 
 _CANDIDATES, _EACH = 1 << 20, 16
-"""The most pairs of edges that are examined for crossings: a constant, plus `_EACH` for each edge."""
+"""The most pairs of edges that are examined for crossings: this, plus `_EACH` for each edge."""
 
 _GROWTH = 8
 
@@ -52,7 +52,7 @@ def check(parsed: Parsed, degrees: bool, makes_valid: bool) -> Parsed:
 
 
 def _are_valid(shapes: Shapes) -> Mask:
-    """Test which geometries are valid; none counts as valid where GEOS fails for one of them."""
+    """Test which geometries are valid; if GEOS fails for one of them, none counts as valid."""
     try:
         return np.asarray(shapely.is_valid(shapes))
     except shapely.GEOSException:
@@ -71,7 +71,7 @@ def _valid(shape: shapely.Geometry, makes_valid: bool) -> tuple[shapely.Geometry
 
 
 def _mended(shape: shapely.Geometry) -> shapely.Geometry:
-    """Make an invalid geometry valid; drop the lines that are left of an area's spikes, unless nothing else is left."""
+    """Make an invalid geometry valid; drop lines left over from an area's spikes, unless nothing else remains."""
     if _is_tangled(shape):
         raise _TooTangled
     if shapely.get_type_id(shape) in AREAS:
@@ -82,7 +82,7 @@ def _mended(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _is_tangled(shape: shapely.Geometry) -> bool:
-    """Test whether edges of a geometry meet too often, apart from consecutive edges.
+    """Test whether non-consecutive edges of a geometry meet too often.
 
     An R-tree of the edges finds the pairs whose boxes meet, for a growing number of edges, as long as the pairs are
     few.

@@ -26,7 +26,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True, kw_only=True)
 class SpatialWindowJoin(JoinedStreams):
-    """Pairs of related geometries in each window that holds both, answered when it closes (SINLJ: definition 6).
+    """Pairs of related geometries in each window that holds both, answered as the window closes (SINLJ: definition 6).
 
     A pair is found once, when its later tuple comes, however many windows contain it.
 
@@ -88,7 +88,7 @@ class SpatialWindowJoin(JoinedStreams):
         return self._in_windows(pairs.take(pa.array(row)), end)
 
     def _in_windows(self, pairs: pa.Table, end: Ints) -> pa.RecordBatch:
-        """Return the answers of pairs, each in the window with the given end."""
+        """Return the answers for pairs, each in the window with the given end."""
         columns = {name: pairs[name] for name in pairs.column_names}
         columns |= {"window_start": pa.array(end - self.sliding.size_ms), "window_end": pa.array(end)}
         columns["tuples"] = pa.repeat(pa.scalar(TUPLES, pa.int64()), pairs.num_rows)

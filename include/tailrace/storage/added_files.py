@@ -1,6 +1,6 @@
 """Adds files written by workers to a Delta table.
 
-The actions of its log have statistics by which readers skip files.
+The log's actions have statistics, so that readers can skip files.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from tailrace.query.query import Query
 from tailrace.storage.tables import within, within_any
 
 _WINDOW = ["window_start", "window_end"]
-_MOST_RANGES = 16  # in one condition on a table; beyond that, the nearest are merged
+_MOST_RANGES = 16  # ranges in one condition on a table; the nearest are merged if there are more
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class AnswerRange:
         return replace(self, key=key)
 
     def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
-        """Return the condition on rows with this schema, of `results` or `corrections`.
+        """Return the condition on rows of `results` or `corrections`, which have this schema.
 
-        None means that all rows are in the range. Every version of a window in the range meets it; of a pair, see
+        None means that all rows are in the range. Every version of a window in the range meets it; for pairs, see
         `near_horizons`.
         """
         conditions = [] if self.key is None else [ds.field("key") == self._key_of(schema.field("key").type)]
@@ -94,9 +94,9 @@ class AnswerRange:
         return ds.field("left_id").isin(ids["left_id"].unique())
 
     def late_condition(self, model: AnswerModel, answers: pa.Table, schema: pa.Schema) -> Any:
-        """Return the condition on rows of `late`, with this schema, that these answers by window may lack.
+        """Return the condition on rows of `late`, with this schema, that these answers by window may have missed.
 
-        There is at least one answer. Late tuples far from all windows do not meet it.
+        There must be at least one answer. Late tuples far from all windows do not meet the condition.
         """
         windows = answers.select(_WINDOW).group_by(_WINDOW).aggregate([]).sort_by(_WINDOW[0])
         start, end = (windows[name].to_numpy() for name in _WINDOW)
@@ -108,7 +108,7 @@ class AnswerRange:
         return condition & (ds.field("key") == self._key_of(schema.field("key").type))
 
     def contains(self, model: AnswerModel, answers: pa.Table) -> NDArray[np.bool_]:
-        """Test which answers are in the range by their times, in ms; all have its key."""
+        """Test which answers are in the range, given their times in ms; all must have its key."""
         if not self._has_times:
             return np.ones(answers.num_rows, bool)
         if "window_end" in model.identity.columns:
@@ -136,10 +136,10 @@ class AnswerRange:
 
 
 def near_horizons(model: AnswerModel, low: int, high: int) -> Any:
-    """Return the condition on rows of all versions of the answers with a horizon in (low, high], in ms, and of others.
+    """Return a condition met by all versions of the answers with a horizon in (low, high] (ms), and by some others.
 
-    A repeat of an id gives the same pair other times, at most two reaches away. It lies farther away only if both ids
-    came again: see `AnswerRange.versions_elsewhere`.
+    If an id is repeated, its pair has other times, at most two reaches away. If both ids are repeated, it may lie
+    farther away: see `AnswerRange.versions_elsewhere`.
     """
     around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
     return reduce(or_, (within(name, low - around_ms, high + around_ms) for name in model.horizon_columns))

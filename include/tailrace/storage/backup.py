@@ -1,8 +1,8 @@
 """Backs up a query while its stream runs, by copying the parts in the reverse order of their writing.
 
-A batch is written to the journal first, then to the tables one after the other, and noted last. So a copy that begins
-with the tasks' state and ends with the journal is like the files of a killed stream: each part holds at least the
-batches of the part that is written after it. One version of each table is copied, with the files that it names, which
+A batch is written to the journal first, then to the tables one after the other, and noted last. The copy begins with
+the tasks' state and ends with the journal. So it is like the files of a killed stream: each part holds at least the
+batches of the parts that are written after it. One version of each table is copied, with the files that it names, which
 the vacuum lock protects. The state of a running stream changes while it is copied, so it is left out; `tailrace
 rebuild` can make it again from the tables.
 """
@@ -39,8 +39,8 @@ from tailrace.tables.calibration import PROPOSALS
 from tailrace.tables.correction import CORRECTION_TABLES
 from tailrace.tables.stream import UPSTREAM
 
-WAIT_S = 60.0  # for a correction, or for a removal of files
-_TRIES = 10  # for a table whose files vanish while it is copied, because its writer compacts it, which is rare
+WAIT_S = 60.0  # the wait for a correction, or for a removal of files
+_TRIES = 10  # for a table whose files vanish while it is copied, as its writer compacts it (rare)
 
 
 def back_up(layout: Layout, output: Path) -> BackupManifest:
@@ -113,14 +113,14 @@ class _Copy:
         """Copy the tables; return the last batch of each of the stream's tables."""
         tables, streams = Tables(self.layout), sorted(name for name in self.manifest.types if not is_table(name))
         histories = [path.name for path in self.layout.histories(streams).values()]
-        for name in (*reversed(CORRECTION_TABLES), PROPOSALS.name):  # they depend on the stream's tables
+        for name in (*reversed(CORRECTION_TABLES), PROPOSALS.name):  # last, as they depend on the stream's tables
             if tables.has(name):
                 self._take_table(name)
         names = [name for name in reversed(stream_tables(histories)) if tables.has(name)]
         return {name: self._take_table(name) for name in names}
 
     def take_journal(self) -> None:
-        """Copy the journal: single entries first, as an entry that is merged meanwhile is in a block afterwards."""
+        """Copy the journal: single entries before blocks, as an entry may be merged into a block meanwhile."""
         journal = on_disk(self.layout.journal)
         for pattern in ("[0-9]*.json", "[0-9]*.jsonl.gz"):
             for file in sorted(journal.glob(pattern)):
@@ -194,7 +194,7 @@ def new_directory(target: Path, owner: str) -> Iterator[Path]:
     """
     target = Path(os.path.abspath(target))
     new = target.with_name(f".{target.name}.{owner}.new")
-    shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(new, ignore_errors=True)  # left by a process that was killed
     new.mkdir(parents=True)
     try:
         yield new

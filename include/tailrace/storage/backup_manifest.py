@@ -41,7 +41,7 @@ class BackupManifest:
     batches : int
         The number of the journal's entries.
     has_state : bool
-        Whether it contains the tasks' state, which can only be copied while the stream does not run.
+        Whether it contains the tasks' state, which is only copied while the stream does not run.
     made_at : str
         UTC.
     files : dict

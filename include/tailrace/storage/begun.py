@@ -1,4 +1,4 @@
-"""The queries of a warehouse: those with a stream in it."""
+"""Lists the queries that have a stream in a warehouse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.ground.query_names import is_query_name
 from tailrace.storage.layout import Layout
 
 _SHOWN = 5
-"""Names of queries in a message, at most."""
+"""The most names of queries in a message."""
 
 
 def begun(warehouse: Location) -> list[str]:
@@ -26,7 +26,7 @@ def require_named(layout: Layout) -> None:
     Raises
     ------
     Refused
-        With the names that there are.
+        With the existing names.
     """
     if not is_query_name(layout.home.name) or not layout.stream.is_dir():
         remedy = f"{in_words(layout, begun(layout.home.parent))}, or the query's file in place of its name"
@@ -35,7 +35,7 @@ def require_named(layout: Layout) -> None:
 
 
 def in_words(layout: Layout, names: Sequence[str]) -> str:
-    """Return in words which queries a warehouse has, the one with the nearest name to a wrong one first."""
+    """Return in words which queries a warehouse has, first the one whose name is nearest to a wrong one."""
     near = nearest(layout.home.name, names)
     ordered = sorted(names, key=lambda name: name != near)
     return (

@@ -1,4 +1,4 @@
-"""The refusal of a query whose structure is not the one that its checkpoint was made for, and the way on."""
+"""The refusal of a query whose structure differs from its checkpoint's, with the remedies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.storage.manifest import keeps_answers
 Changes = Mapping[str, tuple[Any, Any]]
 """The parts of a query's structure that differ: values before and now, by field path."""
 
-_TUMBLING = ("window.size", "window.slide")  # one declared length is both
+_TUMBLING = ("window.size", "window.slide")  # one declared length is both size and slide
 
 
 class ChangedQuery(Refused):
@@ -33,9 +33,9 @@ def changed_query(
     home : str
         The query's folder in the warehouse.
     rebuild : str or None
-        The way on by a rebuild, in words; None where none is possible.
+        The remedy by a rebuild, in words; None if none is possible.
     begin_again : str
-        The way to begin again.
+        The remedy of beginning again.
     """
     (first, (before, now)), *others = _declared(changed).items()
     fault = f"it is {_in_words(now)}, but the stream in {home} was begun with {_in_words(before)}"
@@ -48,7 +48,8 @@ def changed_query(
 def rebuild_of(changed: Changes, command: NextCommand, has_driver: bool, has_late_tuples: bool) -> str:
     """Return in words what a rebuild of a changed query does, with the commands.
 
-    `has_driver` says whether a driver runs the query: it has to be drained before, and corrections go on after it.
+    `has_driver` says whether a driver runs the query: then it must be drained before, and corrections follow by
+    themselves.
     """
     rebuild, keeps = command("rebuild"), keeps_answers(changed)
     if has_driver:
@@ -62,7 +63,7 @@ def rebuild_of(changed: Changes, command: NextCommand, has_driver: bool, has_lat
 
 
 def _declared(changed: Changes) -> Changes:
-    """Drop the change of a slide that only follows the size, as the window is tumbling before and now."""
+    """Drop the change of a slide that equals the size, before and now: the window is tumbling, and its size changed."""
     size, slide = (changed.get(name) for name in _TUMBLING)
     return {name: each for name, each in changed.items() if name != _TUMBLING[1] or size is None or size != slide}
 

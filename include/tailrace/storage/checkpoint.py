@@ -1,8 +1,8 @@
 """Consistency checks of a stream's journal, states, tables and note of written batches.
 
 A batch is written in this order: its entry in the journal (the write-ahead log), the states, the tables, and the note
-of written batches, which commits it. So after a kill at any point, each of them holds at least the batches of the next
-one. One that holds fewer was lost, damaged, or restored from an older backup.
+of written batches, which commits it. So after a kill at any point, each part holds at least the batches of the next
+one. A part that holds fewer was lost, damaged, or restored from an older backup.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tailrace.tables.correction import CORRECTION_TABLES
 
 
 def readable(tables: Tables, query: Query) -> CheckpointManifest | None:
-    """Return the manifest of a query's stream, whose tables must be complete; None where it never ran.
+    """Return the manifest of a query's stream, and check that its tables are complete; None if it never ran.
 
-    A running stream writes its tables, then the note of written batches. So the note is read before the tables, which
-    must hold its batches, and again after them, as it must be at most a batch behind `metrics`.
+    A running stream writes its tables, then the note of written batches. The note is read before the tables, which must
+    hold its batches. It is read again after them: it must be at most a batch behind `metrics`.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def require_begun(tables: Tables, query: Query) -> CheckpointManifest:
 
 
 def never_ran(layout: Layout) -> Refused:
-    """Return the refusal of a query without a stream: a run over an empty input leaves none, either."""
+    """Return the refusal of a query without a stream; a run over empty input also leaves none."""
     fault = "the query has never run in this warehouse, or its input had no rows"
     return refuse(str(layout.home), fault, "tailrace run, first")
 
 
 def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
-    """Return the manifest of a query's stream, from whose checkpoint a driver must be able to resume.
+    """Return the manifest of a query's stream, and check that a driver can resume from the checkpoint.
 
     Return None if the stream never ran. Parts that are written last are read first, so that a running stream does not
     look damaged.
@@ -93,7 +93,7 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     check_journal(layout, max(in_tables, *(batch + 1 for batch in note.values()), 0))
     newest = max(note.values(), default=-1)
     lost = states.missing(tasks_after_batch(layout, query, manifest, newest), newest)
-    if lost is not None and read_written(layout) == note:  # otherwise a running stream no longer needs it
+    if lost is not None and read_written(layout) == note:  # a running stream may have deleted it meanwhile
         raise _damage(str(lost), f"this state of {_owner(lost)} is lost", repair(layout))
     return manifest
 
@@ -162,7 +162,7 @@ def _check_tables(
     """
     layout = tables.layout
     histories = [table.name for table in layout.histories(query.streams).values()]
-    batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # the table that is created last
+    batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # this table is created last
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
         if not tables.has(name):
@@ -181,7 +181,7 @@ def _check_tables(
 
 
 def require_corrections(tables: Tables) -> None:
-    """Refuse to continue without a lost table of corrections; the tables are created one after the other.
+    """Refuse to continue if a table of corrections is lost; the tables are created one after the other.
 
     Raises
     ------

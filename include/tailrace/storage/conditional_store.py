@@ -15,7 +15,7 @@ from tailrace.ground.files import create_atomically
 from tailrace.ground.object_path import ObjectPath, Stored
 
 _KEPT = 20
-"""The number of older versions that are kept, which refuse a writer that was suspended meanwhile."""
+"""The number of older versions that are kept: they block a writer that was suspended meanwhile."""
 
 
 class ConditionalStore(Protocol):
@@ -99,10 +99,10 @@ class BucketStore:
 
 @lru_cache(maxsize=16)
 def require_conditions(directory: ObjectPath) -> None:
-    """Refuse an object store that ignores conditions, where two writers would replace each other.
+    """Refuse an object store that ignores conditions, as two writers could overwrite each other there.
 
-    The test writes an object and removes it. It asks twice, since the client repeats a request whose answer was lost,
-    and the repeat is refused by its own first write.
+    The test writes an object and removes it. It tries twice: the client repeats a request whose answer was lost, and
+    the repeat is refused because of the first write.
     """
     if not (_honours_conditions(directory) or _honours_conditions(directory)):
         fault = "its object store ignores the conditions of a write, by which one of two writers is refused"

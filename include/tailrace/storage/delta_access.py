@@ -1,4 +1,4 @@
-"""The access to Delta tables that sources get, as the room `sources` knows no Delta Lake."""
+"""Gives sources access to Delta tables, as the room `sources` does not know Delta Lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Delta table as a dimension table: its newest version, whose rows may differ arbitrarily from the version before."""
+"""A Delta table as a dimension table: its newest version, which may differ in any row from the version before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeltaDimension:
         if self._newest < 0 or not self._commit(self._newest).exists():
             commits = (int(file.stem) for file in self._log.glob("[0-9]" * 20 + ".json"))
             self._newest = max(commits, default=-1)
-        while self._commit(self._newest + 1).exists():  # a single request if nothing is new, however long the log is
+        while self._commit(self._newest + 1).exists():  # one request if nothing is new, even for a long log
             self._newest += 1
         return self._newest, identity_of(self._commit(self._newest))
 

@@ -52,7 +52,7 @@ class DeltaFeed:
         self.holds_back = False
         self._read_files, self._log, self._next_listing_s = before, path / "_delta_log", 0.0
         self._last: tuple[int, ...] | None = None  # `_state` of the newest commit that was read
-        self._digest = b""  # of its content; empty where unknown
+        self._digest = b""  # hash of its content; empty if unknown
         self._newest_types: Callable[[], Types] = self._schema_types
         require_fit(str(path), str(path))
         self.identity = str(self._table().metadata().id)
@@ -88,8 +88,8 @@ class DeltaFeed:
     def _require_same(self) -> None:
         """Refuse a different table under the same path, or an older state of the table.
 
-        Nothing has changed while the file of the newest commit read is the same. Otherwise the table's id and version
-        are compared, and that commit's content if it still exists.
+        If the file of the newest commit read is the same, nothing has changed. Otherwise the table's id and version are
+        compared, and that commit's content if it still exists.
         """
         state = self._state()
         if self.version < 0 or (state is not None and state == self._last):
@@ -136,7 +136,7 @@ class DeltaFeed:
     def _snapshot(self) -> list[Segment]:
         """Return the segments of the whole table, as of version 0.
 
-        A run that ends within them has read no version.
+        A run that ends before all of them are read has read no version.
         """
         table = self._table()
         self._check(table.metadata().configuration, table.metadata().partition_columns)
@@ -211,7 +211,7 @@ class DeltaFeed:
             raise OSError(error.errno or errno.EIO, str(error), str(self.path)) from error
 
     def _state(self) -> tuple[int, ...] | None:
-        """Return the identity of the file of the newest commit read; None where it is gone."""
+        """Return the identity of the newest commit's file that was read; None if it is gone."""
         return identity_of(self._commit(self.version))
 
     def _commit(self, version: int) -> Location:

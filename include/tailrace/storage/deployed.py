@@ -1,4 +1,4 @@
-"""The query that a driver was deployed with: a copy of its file's text, which every start of the driver runs.
+"""The query of a deployment: a copy of the query file's text, which every start of the driver runs.
 
 So an edit of the file takes effect by a deployment alone, not by an accidental restart.
 """

@@ -1,4 +1,4 @@
-"""A repeated check that each file which the logs of a query's tables name is there, and whole."""
+"""Checks repeatedly that each file named in the logs of a query's tables exists and is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = {table.name for table in TABLES}
 
 
 class FileCheck:
-    """The files that each table of a query names; a table is opened again only if its log has changed.
+    """The files named by each table of a query; a table is opened again only if its log has changed.
 
     Rows are not read, so a file with wrong bytes and its right size passes. Use it from one thread.
     """
@@ -28,14 +28,14 @@ class FileCheck:
         self._named = dict[str, tuple[object, pa.Table]]()
 
     def problems(self) -> list[Problem]:
-        """Return the problem of each damaged table, by name; none in a store, which does not lose files."""
+        """Return the problem of each damaged table, by name; none in an object store, which does not lose files."""
         if self._layout.is_remote:
             return []
         names = sorted(name for name in self._tables() if name in _NAMES or is_history(name))
         return [problem for name in names for problem in self._problems(name)]
 
     def _tables(self) -> list[str]:
-        """Return the names in the query's home, but for tables that were moved away, which have a suffix."""
+        """Return the names in the query's home, without tables that were moved away, whose names have a suffix."""
         home = Path(str(self._layout.home))
         return [entry.name for entry in home.iterdir() if not entry.suffix] if home.is_dir() else []
 

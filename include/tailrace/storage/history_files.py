@@ -1,4 +1,4 @@
-"""The files of a stream's history: the segment of each, or the positions between which its tuples lie."""
+"""Finds files of a stream's history by their segments, or by the positions of their tuples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def files_of(history: Location, segments: pa.Table) -> pa.Table:
     """
     layout = Layout(history.parent)
     table = Tables(layout).open(history.name)
-    require_files(layout, history.name, table)  # before other processes read them, whose errors are long
+    require_files(layout, history.name, table)  # checked before other processes read them, as errors there are long
     actions = pa.table(table.get_add_actions(flatten=True))
     if not actions.num_rows:
         return pa.table({"path": pa.array([], pa.string()), **dict.fromkeys(_NUMBERS, pa.array([], pa.int64()))})
@@ -52,7 +52,7 @@ def files_of(history: Location, segments: pa.Table) -> pa.Table:
     ordinals = ordinals_of(paths)
     compacted = np.array([ordinal is None for ordinal in ordinals])
     segment, is_here = _segments_of(np.array([ordinal or 0 for ordinal in ordinals], np.int64), segments)
-    is_here[compacted] = True  # a file of no segment here holds nothing that arrived before the cut-off
+    is_here[compacted] = True  # other files hold nothing that arrived before the cut-off
     position, rows = (np.append(segments[name].to_numpy(), 0)[segment] for name in ("position", "rows"))
     days = np.array(date.to_pylist(), "datetime64[ms]").astype(np.int64)
     files = {
@@ -66,7 +66,7 @@ def files_of(history: Location, segments: pa.Table) -> pa.Table:
 
 
 def _segments_of(ordinals: Ints, segments: pa.Table) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the row of the segment with each ordinal, and whether there is one."""
+    """Return for each ordinal the row of its segment, and whether there is one."""
     known = segments["ordinal"].to_numpy()
     order = np.argsort(known)
     index = np.searchsorted(known[order], ordinals)

@@ -15,14 +15,14 @@ from tailrace.storage.lease import Lease, LeaseLostError
 T = TypeVar("T")
 
 POLL_S = 1.0
-_RENEWALS = 6  # in a term
-_PATIENCE = 1.5  # terms: a living process renews its lease meanwhile, and a dead one's runs out
+_RENEWALS = 6  # renewals in a term
+_PATIENCE = 1.5  # terms: within them a living process renews its lease, and a dead one's lease runs out
 
 OnLoss = Callable[[LeaseLostError], None]
 
 RequireHeld = Callable[[], None]
-"""Call this right before each write of the holder: it raises Busy where the lock is lost, and `OSError` where its store
-does not answer.
+"""Called right before each write of the holder: raises `Busy` if the lock is lost, `OSError` if its store does not
+answer.
 """
 
 
@@ -51,7 +51,7 @@ def hold(
     Raises
     ------
     Busy
-        When another process still holds it then.
+        When another process still holds it after the wait.
     """
     _acquire(lease, where, fault, wait_s, tries_again)
     released, renewing = threading.Event(), threading.Lock()
@@ -63,7 +63,7 @@ def hold(
             if lease.is_held:
                 return
             try:
-                lease.renew()  # nobody need have acquired it, though it was not renewed for long
+                lease.renew()  # perhaps nobody has acquired it, though it was not renewed for long
             except LeaseLostError as error:
                 on_loss(error)
                 raise Busy([Problem(where, fault, "to try again")]) from None
@@ -122,7 +122,7 @@ def _renew(lease: Lease, renewing: threading.Lock, released: threading.Event, on
         except LeaseLostError as error:
             on_loss(error)
             return
-        except OSError as error:  # the store is unavailable, so nobody can write or take over the lease
+        except OSError as error:  # while the store is unavailable, nobody can write or take over the lease
             if not failed:
                 print(f"lease: not renewed yet: {error}", file=sys.stderr, flush=True)
             failed = True

@@ -1,8 +1,8 @@
-"""The journal, a write-ahead log: entry n defines batch n, so a batch that is run again is the same batch.
+"""The journal, a write-ahead log: entry n defines batch n, so a batch that is run again is the same.
 
 An entry names the segments to read, the settings in force, and the consequences of silent sources. The driver appends
-one entry at a time, between two batches, and never changes it. So these are decided only once: which files came
-together and in which order, the arrival time of files without one, and when streams were idle or silent.
+one entry at a time, between two batches, and never changes it. So the order and grouping of files, the arrival time of
+files without one, and the times at which streams were idle or silent are decided only once.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class StreamPosition:
     heartbeat_ms : int or None
         The arrival time of its last heartbeat after its newest rows; None without one.
     idle : bool
-        Whether it was recorded as idle after its newest rows.
+        Whether the stream was recorded as idle after its newest rows.
     reached_ms : int or None
-        The arrival time that it had reached, as far as known at the entry.
+        The arrival time that the stream had reached, as far as known at the entry.
     awaited_since_ms : int or None
-        The time since which the others wait for it: another one has reached a later arrival time, and this one has not
-        advanced since. None where none waits.
+        The time since which others wait for this stream: another one has reached a later arrival time, and this one has
+        not advanced since. None if none waits.
     path, row : str, int
         The path of its newest segment, and the next row there. Reading a topic continues from here.
     """
@@ -83,7 +83,7 @@ class LogPosition:
     planned_ms : int
         Time, by the driver's clock (`stream/steady_clock.py`), at which the entry was planned. It never decreases.
     quiet : bool
-        Whether all streams were silent and windows were closed after the newest rows; also true before the first rows.
+        Whether all streams were silent, so that windows were closed, after the newest rows; also true before any rows.
     """
 
     streams: Mapping[str, StreamPosition] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class Journal:
                 fault = f"another driver has planned batch {number} meanwhile"
                 raise Busy([Problem(str(self.directory), fault, "one driver a query: this one ends")]) from None
         if number % BLOCK == 0:
-            with suppress(OSError):  # the entry is there; a later fold merges and deletes what this one leaves
+            with suppress(OSError):  # the entry is written; a later fold merges and deletes the rest
                 self._fold(number // BLOCK - 1)
 
     def _holds(self, number: int, content: str) -> bool:

@@ -30,7 +30,7 @@ class Layout:
     Attributes
     ----------
     checkpoint_name : str
-        A name other than the default means a checkpoint that is built beside the one in force.
+        A name other than the default is for a checkpoint that is built beside the one in force.
     """
 
     home: Location
@@ -91,7 +91,7 @@ class Layout:
 
     @property
     def watched_by(self) -> Location:
-        """The file with the id of the Airflow run that watches the stream, and that stream's home."""
+        """The file with the id of the Airflow run that watches the stream, and the stream's home."""
         return self.stream / "watched_by"
 
     @property
@@ -100,13 +100,13 @@ class Layout:
         return self.stream / "drain"
 
     def request_drain(self) -> None:
-        """Ask the driver to end after its current batch; a request that stands keeps its time."""
+        """Ask the driver to end after its current batch; an existing request keeps its time."""
         self.stream.mkdir(parents=True, exist_ok=True)
         if not self.drain.exists():
             self.drain.touch()
 
     def drain_requested_ms(self) -> int | None:
-        """Return the wall-clock time of the drain request; None in an object store, which need not tell."""
+        """Return the wall-clock time of the drain request; None if the warehouse is an object store."""
         with suppress(FileNotFoundError):
             return round(self.drain.stat().st_mtime * 1000) if isinstance(self.drain, Path) else None
         return None
@@ -190,7 +190,7 @@ class Layout:
         Raises
         ------
         Busy
-            When there is one: another driver has begun the stream while this one was suspended.
+            When one exists: another driver has begun the stream while this one was suspended.
         """
         manifest = CheckpointManifest.new(structure, types, identities, columns)
         self.journal.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ class Layout:
     def require_deployable(self, query: Query, file: Path | None, command: NextCommand | None = None) -> None:
         """Refuse a file's query if its driver could not go on with the present checkpoint.
 
-        Call it before a driver is created, and before the one that it replaces is ended.
+        Call it before a driver is created, and before the previous one is ended.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class Layout:
         file : Path, optional
             The query file that refusals name.
         command : callable, optional
-            Returns the commands that refusals name, where no driver runs the query.
+            Returns the commands that refusals name if no driver runs the query.
         """
         has_driver = command is None or holds(self.deployed)
         command = command or self.command(file)

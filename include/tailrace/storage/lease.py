@@ -2,9 +2,9 @@
 
 An object holds the lease. Each acquisition replaces it under a condition and raises the epoch, so no two holders have
 the same one. Clocks of machines are not compared. A driver that wants the lease waits until it has seen the same
-version of it for the whole term; a holder trusts it for a part of the term after it last *began* to renew it. The lease
-keeps drivers from working side by side. The journal guarantees that a suspended holder decides nothing more, since only
-one driver can append the entry with a given number.
+version for the whole term; a holder trusts it for a part of the term after it last *began* to renew it. The lease
+prevents drivers from working side by side. The journal prevents a suspended holder from deciding anything, as only one
+driver can append the entry with a given number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tailrace.ground.object_path import Stored
 from tailrace.storage.conditional_store import ConditionalStore
 
 TERM_S = 30.0
-_TRUSTED = 0.8  # of the term; the rest covers clocks that run at different rates
+_TRUSTED = 0.8  # part of the term; the rest covers clocks that run at different rates
 
 
 def seconds_since_boot() -> float:
-    """Read a clock that continues while the machine is suspended, if it has one, as a lease runs out meanwhile."""
+    """Read a clock that continues while the machine is suspended, if there is one: a lease runs out meanwhile."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
@@ -54,7 +54,7 @@ class Lease:
 
         `name`: the name of the object in the store.
 
-        `machine`: on one machine a file lock decides who may have the lease, so its lease is not waited for.
+        `machine`: a file lock decides within a machine, so a lease held by the same machine is not waited for.
         """
         self.epoch = 0
         self.term_s = term_s
@@ -130,7 +130,7 @@ class Lease:
             self._store.create(self._name, content)
         else:
             self._store.replace(self._name, content, version)
-        stored = self._store.get(self._name)  # its version; a client's second try is refused by its own first write
+        stored = self._store.get(self._name)  # the version; a client's second try is refused because of its first write
         if stored is None or stored.content != content:
             return False
         self.epoch, self._version, self._seen = epoch, stored.version, None

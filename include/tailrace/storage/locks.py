@@ -34,7 +34,7 @@ _ACTIVITIES = {
     "postgres": "brings this query's table of PostgreSQL up to date",
     "vacuum": "reads this query's tables, or removes old files of theirs",
 }
-"""The work of each writer, which one process at a time may do."""
+"""The writers of a query by the name of their lock: one process at a time may do this."""
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def writer_lock(home: Location, writer: str, wait_s: float | None = None) -> Ite
     Raises
     ------
     Busy
-        When another process still holds it then.
+        When another process still holds it after the wait.
     """
     if isinstance(home, Path):
         home.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def boot_id() -> str:
 
 @lru_cache(maxsize=64)
 def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
-    """Return this process's only lease, which remembers since when it has seen another one's version."""
+    """Return this process's only lease object, which remembers when it first saw another holder's version."""
     return Lease(BucketStore(home / "lease"), machine, term_s, name=writer)
 
 

@@ -1,7 +1,7 @@
-"""The log of a stream: the segments that it has read, and the choice of segments to read again for some windows.
+"""The log of a stream: the segments that it has read, and a selection of them to read again for some windows.
 
-The content of windows lies in segments whose range of event times overlaps theirs. Other tuples with the same ids lie
-in segments whose range of ids contains these.
+Tuples of windows lie in segments whose range of event times overlaps the windows. Other tuples with the same ids lie in
+segments whose range of ids contains these ids.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Reader:
         The cut-off, in ms.
     position, end, before_tick : ndarray, shape (n,)
         For each segment: its position in the log, the position after its last record, and the newest tick before it,
-        which also ended by the cut-off.
+        which ended by the cut-off.
     whole : frozenset of int
-        The ordinals of the segments without a rejected record, where values need not be read to find the tuples.
+        The ordinals of the segments without rejected records: their tuples are found without reading values.
     """
 
     stream: StreamReader
@@ -92,7 +92,7 @@ class Reader:
             table = split_times(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
         except FileNotFoundError:
             raise lost(str(piece.path), "this file of history is lost") from None
-        for name, dtype in dtypes.items():  # a compacted file may name a list's elements otherwise
+        for name, dtype in dtypes.items():  # a compacted file may name a list's elements differently
             if name in names and table.schema.field(name).type != dtype:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(dtype))
         tuples = self.arrived(single_batch(table))
@@ -107,7 +107,7 @@ class Reader:
     def arrived(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         """Select the tuples that arrived before the cut-off, and set the ticks in which the query processed them.
 
-        Tuples outside of these segments are left out, as history may be a batch ahead of the table `segments`.
+        Tuples of other segments are left out, as history may be a batch ahead of the table `segments`.
         """
         position, tick, end = (np.asarray(tuples.column(name)) for name in ("position", "tick", "end"))
         segment = np.searchsorted(self.position, position, side="right") - 1
@@ -147,13 +147,13 @@ class Log:
     def from_segments(stream: StreamReader, before: int, segments: pa.Table) -> Log:
         """Build the log from rows of the table `segments`.
 
-        Segments that history has nothing of are left out, and those whose `before_end`, the end of the newest tick when
-        they came, is after the cut-off: their tuples arrived no earlier.
+        Segments without tuples in history are left out. So are segments that came when the newest tick already ended
+        after the cut-off (`before_end`): their tuples arrived no earlier.
         """
         selection = (
             segments.filter((ds.field("before_end") <= before) & _has_some(stream)).sort_by("position").combine_chunks()
         )
-        if pa.types.is_integer(stream.column_types.id):  # of streams whose types of ids differ, both are stored as text
+        if pa.types.is_integer(stream.column_types.id):  # if the streams' types of ids differ, all are stored as text
             for name in ("min_id", "max_id"):
                 if is_text(selection[name].type):
                     ids = pa.array(map(from_sortable_text, selection[name].to_pylist()), pa.int64())
@@ -169,13 +169,14 @@ class Log:
         return self._selection(overlap(*self._id_ends, low, high))
 
     def of_ids_in(self, other: Log) -> Log:
-        """Return the segments that may contain a tuple with an id of another part of the log."""
+        """Return the segments that may contain a tuple whose id also occurs in another part of the log."""
         return self.of_ids(*other._id_ends)
 
     def with_repeats(self) -> Log:
         """Select the segments that may contain a tuple whose id arrived more than once.
 
-        It is not known to have distinct ids, or its range of ids overlaps another one's. Ascending ids give none.
+        These may have repeated ids within, or their range of ids overlaps another segment's. With ascending ids there
+        are none.
         """
         mask = np.full(self.segments.num_rows, not self.stream.has_generated_ids)
         if mask.any():
@@ -185,7 +186,7 @@ class Log:
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:
         """Return the pieces to read for tuples with event times in one of the ranges, or for all tuples.
 
-        Ranges narrow only the files of history; all segments are returned.
+        The ranges only select files of history; all segments are returned.
         """
         history = self.stream.history
         if self.files is None or history is None:

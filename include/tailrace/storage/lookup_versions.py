@@ -1,8 +1,8 @@
-"""The versions of lookups' tables that a correction looks up in: the newest ones that its cut-off knows.
+"""The versions of lookups' tables that a correction reads: the newest that had arrived by its cut-off.
 
-A version counts as arrived when its first segment was read. It holds for each cut-off after the point of arrival time
-up to which the stream had committed before that batch. No correction with such a cut-off ran earlier: so the versions
-are a function of the cut-off, and a correction that runs again, or in another order, gives the same answers.
+A version arrives when its first segment is read. It holds for each cut-off after the arrival time that the stream had
+committed before that batch. No correction with such a cut-off ran earlier. So the versions are a function of the
+cut-off, and a correction that runs again, or in another order, gives the same answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KnownVersion(NamedTuple):
 def versions_known(tables: Tables, subjects: Iterable[Subject], before_ms: int) -> dict[Subject, KnownVersion]:
     """Return the newest version of each table that counts for a cut-off (arrival time, ms).
 
-    The first version counts for each.
+    The first version counts for every cut-off.
     """
     names = ["about", "version", "value", "from_segment"]
     facts = tables.read("facts", names, ds.field("about").isin([*subjects])).sort_by("version").to_pylist()
@@ -44,7 +44,7 @@ def versions_known(tables: Tables, subjects: Iterable[Subject], before_ms: int) 
 
 
 def with_known_versions(stream: StreamReader, tables: Tables, before_ms: int) -> StreamReader:
-    """Return the reader of a stream's tuples up to a cut-off: it looks up again where the query says so."""
+    """Return the reader of a stream's tuples up to a cut-off; it repeats lookups if the query says so."""
     if stream.records is None:
         return stream
     known = versions_known(tables, [lookup.subject for lookup in stream.columns.lookups], before_ms)
@@ -63,7 +63,7 @@ def _committed_before(tables: Tables, segments: Collection[int]) -> dict[int, in
     metrics = tables.read("metrics", ["batch", "committed"], ds.field("batch").isin(before))
     reached = dict(
         zip(metrics["batch"].to_pylist(), metrics["committed"].to_pylist(), strict=True)
-    )  # alike in all tasks
+    )  # the same in all tasks
     return {segment: _or_first(reached.get(batch - 1)) for segment, batch in batch_of.items()}
 
 

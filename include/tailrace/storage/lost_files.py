@@ -1,7 +1,7 @@
 """Finds lost parts of a query's tables, and names the command that repairs them.
 
-A lost file shows as an error of Delta's library, of Arrow or of the disk. So each failure on a table is examined. A
-complete table has failed for another reason, whose error is raised unchanged.
+A lost file causes an error of Delta's library, of Arrow or of the disk. So each failure on a table is examined. If the
+table is complete, the error is raised unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DAMAGED_LOG = (
 """Texts by which Delta's library reports a table's log as partly lost or damaged; other texts may come from a disk."""
 
 _DAMAGED_FILE = ("deserialize thrift", "Corrupt", "decompress", "Unexpected end of stream")
-"""Texts by which Arrow reports a Parquet file whose bytes are wrong as an error of the disk."""
+"""Texts of disk errors by which Arrow reports a Parquet file with wrong bytes."""
 
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
 _OTHER_WRITER = (
@@ -45,7 +45,7 @@ _OTHER_WRITER = (
 
 @contextmanager
 def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
-    """Raise `Damaged`, with the repair, where the block fails because the table's log or files are lost or damaged.
+    """Raise `Damaged`, with the repair, if the block fails because the table's log or files are lost or damaged.
 
     A missing column is not damage: it is `Refused`.
     """
@@ -61,7 +61,7 @@ def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
 
 
 def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
-    """Refuse an opened table that names missing or cut files; only on a disk, as a store does not lose files.
+    """Refuse an opened table that names missing or truncated files; only on a disk, as a store does not lose files.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def named_files(table: DeltaTable) -> pa.Table:
 
 
 def lost_file(layout: Layout, name: str, named: pa.Table) -> Problem | None:
-    """Return the problem of a table that lacks a file, or has a cut one; None if all are whole, and in a store."""
+    """Return the problem of a table with a missing or truncated file; None if all are complete, and in a store."""
     path = layout.table(name)
     if not isinstance(path, Path):
         return None
@@ -118,7 +118,7 @@ def lost(where: str, fault: str) -> Damaged:
 def repair_of(layout: Layout, name: str) -> str:
     """Return the advice that restores a table whose log or files are lost.
 
-    It begins with the end of the driver, if that writes the table.
+    If a driver writes the table, the advice first ends it.
     """
     home = layout.home.parent
     away = moving_away(layout.table(name))
@@ -140,7 +140,7 @@ def repair_of(layout: Layout, name: str) -> str:
 
 
 def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
-    """Return the loss or damage of a table that failed; None where it is complete, or can't be examined."""
+    """Return the loss or damage of a table that failed; None if it is complete, or can't be examined."""
     path = layout.table(name)
     try:
         table = DeltaTable(str(path), storage_options=storage_options(path))

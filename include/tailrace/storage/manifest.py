@@ -16,7 +16,7 @@ from tailrace.sources.segments import Types
 FORMAT = 13
 """The version of a warehouse's files: manifest, journal, states and tables. 13 is the format of the first release.
 
-Increase it with a change after which tailrace can't continue a stream from the files of the version before.
+Increase it with a change after which tailrace can't continue a stream from older files.
 """
 
 
@@ -90,7 +90,7 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
     Raises
     ------
     Refused
-        When the query's declaration does not fit the parts that it leaves to the checkpoint.
+        When the query's declaration does not fit the parts that it takes from the checkpoint.
     """
     before = manifest.structure
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
@@ -100,7 +100,7 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
 
 
 def binding_changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, Any]]:
-    """Return the `changes` with which a stream can't go on; another number of tasks may be one that it can take up."""
+    """Return the `changes` that prevent a stream from going on; some changes of the number of tasks don't."""
     changed = changes(manifest, query)
     return {name: values for name, values in changed.items() if name != "parallelism"}
 

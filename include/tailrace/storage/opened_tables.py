@@ -13,8 +13,8 @@ from tailrace.storage.tables import Tables
 class OpenedTables(Tables):
     """The tables of a query for a reader that needs each of them several times; not for a writer.
 
-    A compaction may remove files of the opened version. They stay for 7 days, of tables with very many removed files
-    for less, but for an hour at least (`storage.retention`). A reader that takes longer fails. Use it from one thread.
+    A compaction may remove files of the opened version, after 7 days; after less for tables with very many removed
+    files, but at least an hour (`storage.retention`). A reader that takes longer fails. Use it from one thread.
     """
 
     _opened: dict[str, DeltaTable] = field(default_factory=dict, compare=False, repr=False)

@@ -15,10 +15,10 @@ from tailrace.storage.tables import Tables
 from tailrace.tables.stream import CLASSES
 
 TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
-"""Counters over a stream's life, by the table that has them."""
+"""Counters over a stream's life, by their table."""
 
 NEWEST = ("committed", "frontier", "t_max", "k_ms", "coverage")
-"""The columns of `metrics` in which the newest batch reports the stream's progress; equal in all tasks."""
+"""The columns of `metrics` with the stream's progress after the newest batch; equal in all tasks."""
 
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
@@ -44,7 +44,7 @@ def frontier_at(tables: Tables, until_ms: int) -> int:
 
 
 def read_newest(tables: Tables, batches: int) -> dict[str, Any]:
-    """Return `NEWEST` of the last of a stream's first batches; empty before any, and where it is not recorded."""
+    """Return the columns `NEWEST` after a stream's first batches; empty before any, and if they are not recorded."""
     if not batches or not tables.has("metrics"):
         return {}
     rows = tables.read("metrics", list(NEWEST), ds.field("batch") == batches - 1).to_pylist()
@@ -71,14 +71,14 @@ def held_back(tables: Tables) -> int:
 
 
 class EndOfRun(NamedTuple):
-    """The frontier (ms) after a bounded run, whose end closed all windows, and the one without that end, t_max - K."""
+    """The frontier (ms) after the end of a bounded run, which closed all windows, and without that end: t_max - K."""
 
     frontier: int
     unflushed: int
 
 
 def end_of_run(tables: Tables, batch: int) -> EndOfRun | None:
-    """Return the end of a bounded run, if a batch was its last; None of others."""
+    """Return the end of a bounded run if a batch was its last one; otherwise None."""
     columns = ["frontier", "t_max", "k_ms"]
     metrics = tables.read("metrics", columns, (ds.field("batch") == batch) & ds.field("flushed"))
     last: dict[str, int | None] = {name: pc.max(metrics[name]).as_py() for name in columns}

@@ -28,7 +28,7 @@ class Proposal:
     made_at : int
         Wall-clock time of the proposal, ms.
     declared, settings : str
-        The settings (JSON) for which the proposal was made, and the proposed ones.
+        The declared settings for which the proposal was made, and the proposed ones; JSON.
     k_ms, lower_ms, upper_ms : int
         The proposed slack K (allowed lateness), and the interval (lower_ms, upper_ms] that the next calibration
         searches.
@@ -70,7 +70,7 @@ class Proposals:
         self._due_s = -math.inf
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
-        """Return the newest proposal made for these settings, whatever their text; None without one."""
+        """Return the newest proposal made for equal settings, even if written differently; None without one."""
         commit = newest_commit(self.tables.layout.table("proposals"))
         if commit is None and not self.tables.layout.is_remote:
             self.tables.has("proposals")  # raises an error if only its log is lost
@@ -88,7 +88,7 @@ class Proposals:
         now_s = time.monotonic()
         if not self.tables.layout.is_remote or now_s >= self._due_s:
             newest = self.newest(declared)
-            self._due_s = now_s + _ASK_EVERY_S  # only now: an unavailable store has not reported that there is none
+            self._due_s = now_s + _ASK_EVERY_S  # only now: an unavailable store gave no answer
         else:
             newest = self._newest_read(declared)
         return (declared, DECLARED) if newest is None else (policy_from_json(newest.settings), newest.evidence)

@@ -1,4 +1,4 @@
-"""The file that declares a query, as its last run noted it: by it a command finds the declaration from the name."""
+"""A note of each run names the file that declares its query, so that commands find the file by the query's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QueryFile:
     Attributes
     ----------
     file, streams : Path, and Path or None
-        The query file; of SQL text the file with its streams.
+        The query file; and for SQL text, the file with its streams.
     """
 
     layout: Layout
@@ -40,7 +40,7 @@ class QueryFile:
 
     @staticmethod
     def read(layout: Layout) -> QueryFile | None:
-        """Read the note of the last run; None where there is none, or none that can be read."""
+        """Read the note of the last run; None if there is none, or it can't be read."""
         try:
             paths = json.loads(_note(layout).read_text())
             streams = paths.get("streams")

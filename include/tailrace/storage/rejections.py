@@ -24,7 +24,7 @@ _COLUMNS = ["reason", "position"]
 
 
 def without_values(reasons: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return reasons without the parts that differ by record, so that records can be counted by them."""
+    """Return reasons without the parts that differ by record, so that records can be counted by reason."""
     return pc.replace_substring_regex(reasons, _VALUE, "")
 
 

@@ -12,7 +12,7 @@ from tailrace.sources.record_place import place_of
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 
-_ROWS = 10_000  # of the newest file, which has the rejects of a batch
+_ROWS = 10_000  # rows of the newest file, which has the rejects of a batch
 _QUOTED = re.compile(r"""(['"]).*\1""")
 
 

@@ -1,4 +1,4 @@
-"""The replay of a journal in a rebuild: several of its entries in one batch, where no answer depends on the cuts."""
+"""The replay of a journal in a rebuild: merges entries into one batch if no answer depends on the cut between them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def replay_of(
 
 
 def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
-    """Merge the entries of a replayed batch into one entry, under the number of the last one."""
+    """Merge the entries of a replayed batch into one entry, with the number of the last one."""
     header = entries[0].header
     for entry in entries[1:]:
         header = _merge(header, entry)
@@ -83,6 +83,6 @@ def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
 
 
 def _united(before: Facts, facts: Facts) -> Facts:
-    """Return all facts of either batch, as the second one may have dropped facts about ticks of the first."""
+    """Return the facts of both batches, as the second one may have dropped facts about ticks of the first."""
     known = {(fact.about, fact.version) for fact in before}
     return before + tuple(fact for fact in facts if (fact.about, fact.version) not in known)

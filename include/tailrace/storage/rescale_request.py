@@ -1,4 +1,4 @@
-"""The request for another number of tasks: a file that the stream's driver takes up at its next batch."""
+"""The request for another number of tasks: a file that the stream's driver reads before its next batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tailrace.storage.layout import Layout
 class RescaleRequest:
     """A request for a number of tasks; a later one replaces it.
 
-    The file stays. The journal has the id of the newest request that was taken up, so none is lost or taken twice,
-    whenever a driver dies.
+    The file stays. The journal has the id of the newest accepted request, so none is lost or accepted twice, even if a
+    driver dies.
     """
 
     id: str

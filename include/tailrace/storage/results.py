@@ -81,7 +81,7 @@ class Overlapping:
 Part = Ranges | Overlapping | AnswerRange | AnswerGroups | None
 """The answers to read: by ranges (low, high] of their horizon, by an `AnswerRange`, by groups, or all."""
 
-_MAX_RANGES = 16  # in one condition on a table; beyond that, the nearest are merged
+_MAX_RANGES = 16  # ranges in one condition on a table; the nearest are merged if there are more
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class AnswerTables:
         return as_streamed(self._read("results", part), withheld)
 
     def versions(self, part: Part = None, withheld: bool = False) -> pa.Table:
-        """Return all versions, of the stream and of corrections (column `corrected`); a part as in `streamed`."""
+        """Return all versions, of the stream and of corrections (column `corrected`); `part` is as in `streamed`."""
         streamed = self.streamed(part, withheld)
 
         def read() -> pa.Table:
@@ -113,14 +113,14 @@ class AnswerTables:
         """Return all versions of some answers, at least one, given by their identities."""
         horizon = self.model.horizon(answers)
         near = near_horizons(self.model, int(horizon.min()) - 1, int(horizon.max()))
-        # A pair's later version may have any times; a window's has the window's.
+        # A later version of a pair may have any times; a version of a window has the window's times.
         where = None if isinstance(self.model, ByPair) else near
         streamed = as_streamed(self._rows_of(answers, "results", near))
         versions = self._with_corrections(streamed, lambda: self._rows_of(answers, "corrections", where))
         return select(versions, self.model.identity.find(versions, answers) >= 0)
 
     def ends(self, ends: Ranges) -> Ints:
-        """Return the horizon of each row, of any version, in ranges (low, high]; some others are among them."""
+        """Return the horizons of all versions in ranges (low, high]; some outside may be included."""
         rows = self._of_both(self.model.horizon_columns, self._condition(ends))
         return np.concatenate([self.model.horizon(each) for each in rows])
 
@@ -131,7 +131,7 @@ class AnswerTables:
 
     def _with_corrections(self, streamed: pa.Table, read: Callable[[], pa.Table]) -> pa.Table:
         """Append the rows of `corrections` that `read` returns, if the table exists, to the stream's versions."""
-        if not self.tables.has("corrections"):  # nothing was corrected yet
+        if not self.tables.has("corrections"):  # without the table, nothing was corrected yet
             return streamed
         return pa.concat_tables([streamed, as_corrections(read())], promote_options="default")
 
@@ -164,7 +164,7 @@ class AnswerTables:
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
     def latest(self, part: Part = None) -> pa.Table:
-        """Return the latest version of each answer, without retracted ones; a part as in `streamed`."""
+        """Return the latest version of each answer, without retracted ones; `part` is as in `streamed`."""
         return without_retracted(self.model.identity.latest(self.versions(part)))
 
     def latest_rows(self, names: Sequence[str]) -> pa.Table:
@@ -179,7 +179,7 @@ class AnswerTables:
         return without_retracted(self.model.identity.latest(versions)).select(names)
 
     def late(self, events: Ranges) -> pa.Table:
-        """Return all rows of the table `late` in one of the ranges, and some others.
+        """Return all rows of the table `late` in one of the ranges; some outside may be included.
 
         The event time or the pane's start of a row decides.
         """
@@ -187,7 +187,7 @@ class AnswerTables:
         return self.tables.read("late", where=within_any(self.model.late_time, *_as_lists((low - 1, high - 1))))
 
     def missed_by(self, late: pa.Table) -> pa.Table:
-        """Repeat each row of the table `late` for every answer that it missed, with the answer's identity."""
+        """Return a row for each late tuple and each answer that it missed, with the answer's identity."""
         if not isinstance(self.model, BySession):
             return self.model.explode_late(late)
         time, margin_ms = np.unique(late.column(self.model.late_time).to_numpy()), self.model.late_margin_ms
@@ -215,7 +215,7 @@ class AnswerTables:
         if not late.num_rows:
             return none
         number, late_number = self.model.identity.number(answers, late)
-        # A stream's answer lacks all late tuples; a correction includes tuples that arrived by its cut-off, its as_of.
+        # A streamed answer lacks all late tuples; a corrected one has those that arrived by its cut-off, as_of.
         held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
         count = 1 + max(number.max(initial=-1), late_number.max(initial=-1))
         held_until = np.full(count, BEFORE_ALL)
@@ -225,7 +225,7 @@ class AnswerTables:
 
 
 def kind_of_stream(query: Query, manifest: CheckpointManifest) -> Kind:
-    """Build the kind that a query's stream runs, for the readers of its tables: by the types of the stream's columns.
+    """Build the kind of a query's stream, by the types of the stream's columns, for the readers of its tables.
 
     Without these types no expression over answers can be bound, and the types of answers are not known.
     """
@@ -264,7 +264,7 @@ def read_answers(
 
 
 def hidden_columns(query: Query) -> set[str]:
-    """Return the columns of answers that are not among their values for readers: `tuples` stands behind these."""
+    """Return the columns of answers that readers don't get; `tuples` is shown after the values."""
     return {"tuples", RETRACTED, *(["key"] if query.key_names else [])}
 
 

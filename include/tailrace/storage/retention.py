@@ -7,18 +7,17 @@ from deltalake import DeltaTable
 _PROPERTIES = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
 _HOURS = (168, 96, 48, 24, 12, 6, 3, 1)
 MOST_FILES = 5_000
-"""The most removed files that a log should remember, as everyone who opens the table, such as every batch,
-reads them.
+"""The most removed files that a log should remember, as every opening of the table (in each batch) reads them.
 """
 
 
 def properties(hours: int = _HOURS[0]) -> dict[str, str]:
-    """Return the table properties that keep removed files, and the log entries of their removal, for so long."""
+    """Return the table properties that keep removed files, and the log entries about them, for some hours."""
     return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
 
 
 def adapt_retention(table: DeltaTable) -> None:
-    """Set a table's longest retention that keeps the number of remembered removed files within bounds.
+    """Set the longest retention of a table that keeps the number of remembered removed files within bounds.
 
     A retention that somebody has set by the table's properties is kept.
     """

@@ -27,17 +27,17 @@ ENDINGS = {
     "drained": "drained",
     "ended": "read its source to the end",
 }
-"""The states of a driver that is over, with what it did, in words."""
+"""The states of a driver that has ended, each with a description."""
 
 OVER = tuple(ENDINGS)
 SOURCE, DISK = "source", "disk or network"
-"""The names of the problems because of which a driver can't read its source."""
+"""The names of the problems that keep a driver from reading its source."""
 
 CUT_SHORT = ("interrupted", "failed")
-"""The states of a driver that neither drained nor read its source to the end."""
+"""The states of a driver that ended without draining or reading its source to the end."""
 
 SILENT_MS = 60_000
-"""How long a driver may report nothing before its last report is old; a watch waits as long by default."""
+"""The age from which a driver's last report counts as old; by default a watch waits as long."""
 
 Over = Literal["interrupted", "failed", "drained", "ended"]
 State = Literal["starting", "streaming", "waiting", "quiet", "held"] | Over
@@ -71,9 +71,9 @@ class Status:
     coverage : float or None
         The coverage λ over all closed windows.
     rows, late, answers, repeats, quarantined, filtered, unmatched : int
-        Totals over the life of the stream; 0 until the driver starts Spark. `rows` are the accepted ones, `repeats`
-        those among them whose id had come before; `filtered` are the records that are left out, `unmatched` those
-        among them that met no row of a lookup.
+        Totals over the life of the stream; 0 until the driver starts Spark. `rows` counts accepted records, `repeats`
+        the accepted ones whose id had come before, `filtered` the records that are left out, and `unmatched` the
+        filtered ones that met no row of a lookup.
     busy_ms : int or None
         The age of the current batch; None between two batches.
     busy_rows : int
@@ -93,8 +93,8 @@ class Status:
     rejected_for : str or None
         The same reasons without examples, so that no record is quoted.
     delivered : dict
-        The arrival time, in ms, up to which a delivery target has the answers, by its name; targets without a delivery
-        since the driver's start are left out.
+        By delivery target: the arrival time, in ms, up to which it has the answers. Targets without a delivery since
+        the driver's start are left out.
     recent_rows, recent_quarantined : int
         Like `rows` and `quarantined`, for the newest batch with records and the batches in the minute before it.
     tasks : int
@@ -104,8 +104,8 @@ class Status:
     since_ms : int
         Wall-clock time at which `phase` began.
     away : dict
-        Wall-clock time since which a delivery target takes no answers, by the name of its problem; since the driver's
-        start until it has taken some. Targets that take answers are left out.
+        By the name of a delivery target's problem: the wall-clock time since which it takes no answers, or of the
+        driver's start if it has taken none since. Targets that take answers are left out.
     """
 
     state: State
@@ -146,7 +146,7 @@ class Status:
 
     @property
     def phase(self) -> Phase:
-        """What the driver is at: a state that does not change with each batch.
+        """What the driver is doing; unlike the state, this does not change with each batch.
 
         `running`: it reads rows; `idle`: there are none; `awaiting`: its source lacks something that may still come;
         `broken`: it has a problem.
@@ -164,21 +164,21 @@ class Status:
 
     @property
     def knows_its_source(self) -> bool:
-        """False while the driver starts, and if it was cut short: it may not know its source and its totals then."""
+        """False while the driver starts, and if it ended early: then it may not know its source and its totals."""
         return self.state != "starting" and self.state not in CUT_SHORT
 
     def unread_rows(self, now_ms: int) -> int | None:
-        """Return the number of known rows that are not yet in a batch; None where nobody knows what came since.
+        """Return the number of known rows that are not yet in a batch; None if nobody knows what came since.
 
-        That is before a driver knows its source, while it can't read it, after its end, and where it has reported
-        nothing for long.
+        Nobody knows before a driver knows its source, while it can't read it, after its end, and after a long time
+        without a report.
         """
         is_reading = self.state != "starting" and self.state not in OVER and not self.hides_rows
         return self.rows_left if is_reading and now_ms - self.at_ms < SILENT_MS else None
 
     @property
     def hides_rows(self) -> bool:
-        """True if the source can't be read, so that it may have rows that nobody knows of."""
+        """True if the source can't be read, so that it may have unknown rows."""
         return any(text.startswith((f"{SOURCE}: ", f"{DISK}: ")) for text in self.problems)
 
     @property
@@ -187,7 +187,7 @@ class Status:
         return [] if self.problem is None else _NEXT_PROBLEM.split(self.problem)
 
     def away_problems(self, after_ms: int) -> list[str]:
-        """Return the problems of delivery targets that have taken no answers for at least some time, a line each."""
+        """Return a line for each delivery target that has taken no answers for at least some time."""
         lines = [text.partition("\n")[0] for text in self.problems]
         since = {name: ms for name, ms in self.away.items() if self.at_ms - ms >= after_ms}
         return [line for line in lines if line.partition(": ")[0] in since]

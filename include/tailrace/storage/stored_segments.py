@@ -30,7 +30,7 @@ _FILES_IN_MEMORY = 4
 
 
 class _Column(NamedTuple):
-    """The part of a tuple that contains a source's column in history, and its type."""
+    """The part of stored tuples that has a source's column, and its type."""
 
     part: str
     type: pa.DataType
@@ -38,7 +38,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredSegments:
-    """The accepted tuples of segments from history as records of the source, and the rejected ones from quarantine.
+    """Returns segments as records of the source: accepted tuples from history, and rejected records from quarantine.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class StoredSegments:
             file = directory / unquote(action["path"])
             if not file.exists():
                 raise lost(str(file), "this file of history is lost")
-            if ordinal is not None and ordinal not in ends_of:  # of a batch that other tables do not have yet
+            if ordinal is not None and ordinal not in ends_of:  # history may have a batch that other tables lack
                 continue
             ends = (action.get("min.position"), action.get("max.position")) if ordinal is None else ends_of[ordinal]
             files.append(str(file))
@@ -128,7 +128,7 @@ class StoredSegments:
         return RawSegment(tuples.select(list(types)), row, malformed)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """Return the given records of a segment as text; of a stored segment, as its tuples contain them."""
+        """Return the given records of a segment as text; a stored record has the values of its tuple."""
         if segment.ordinal >= self.count:
             return self.otherwise.records(segment, rows)
         tuples = self._tuples(segment)

@@ -1,7 +1,7 @@
-"""Makes the result of a rebuild take effect, by renaming directories; a record makes this atomic and resumable.
+"""Puts the result of a rebuild in force by renaming directories; a record makes this atomic and resumable.
 
-The record is written in one piece. Before that nothing has changed. After that, a query's stream can't be read until
-the whole record is carried out, if necessary by running the command again.
+The record is written in one piece. Before, nothing has changed. Afterwards the query's stream can't be read until all
+moves are made, if necessary by running the command again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def resume(layout: Layout) -> bool:
     if record["format"] != FORMAT:
         raise layout.other_format(record["format"])
     for source, target in ((home / source, home / target) for source, target in record["moves"]):
-        if source.exists() and not target.exists():  # else it was done, and the next one's target may be its source
+        if source.exists() and not target.exists():  # otherwise it was made; the next move may fill its source
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)
     layout.switch.unlink()

@@ -17,7 +17,7 @@ from tailrace.sources.segments import SourceFile, irregular, removed
 
 
 def resolve_file(uri: str, table: Location) -> Location:
-    """Locate a file that an action names by a URI, which is absolute or relative to the table's.
+    """Locate a file that an action names, by an absolute URI or relative to the table's.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def resolve_file(uri: str, table: Location) -> Location:
 
 
 def find_file(location: Location) -> SourceFile:
-    """Find a file of a table that is a source, with checks, as the log may name any file, and a file may be a link.
+    """Find a file of a table that is a source; check it, as the log may name any file, and a file may be a link.
 
     Raises
     ------
@@ -65,10 +65,10 @@ def read_commit(file: Location) -> bytes:
 
 
 def require_regular_log(log: Location) -> None:
-    """Refuse a log on a disk with an entry that is not a regular file, for whose content Delta's library would wait."""
+    """Refuse a log on a disk with an entry that is not a regular file, as Delta's library may hang reading it."""
     if not isinstance(log, Path):
         return
-    with os.scandir(log) as entries:  # the kind of an entry is part of the listing, so this costs nothing
+    with os.scandir(log) as entries:  # costs nothing, as a listing has the kind of each entry
         special = [entry.path for entry in entries if not entry.is_file(follow_symlinks=False) and not entry.is_dir()]
     try:
         for path in special:

@@ -1,4 +1,4 @@
-"""The log of a Delta table, read by its file names, which is cheaper than opening the table."""
+"""Reads the log of a Delta table by its file names, which is cheaper than opening the table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tailrace.ground.object_path import Location
 
 Commit = tuple[int, object]
-"""A commit of a table: its version, and a stamp of its file, which differs if the table was created anew."""
+"""A commit of a table: its version, and a stamp of its file, which differs in a recreated table."""
 
 
 def newest_commit(path: Location) -> Commit | None:

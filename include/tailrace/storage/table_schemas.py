@@ -17,7 +17,7 @@ from tailrace.tables.every import times_of
 from tailrace.tables.stream import FACTS, LATE, METRICS, QUARANTINE, SEGMENTS, STREAM_TABLES, is_history
 
 LATE_TIMES = ("pane_start", "event_time")
-"""The columns of the table `late` with a tuple's event time or its pane's start; a kind has one of them."""
+"""The columns of the table `late` with a tuple's event time, or its pane's start; each kind has one of them."""
 
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
@@ -43,7 +43,7 @@ def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
 
 
 def _types_of_history(stream: StreamReader) -> tuple[pa.DataType, pa.DataType, Mapping[str, pa.DataType]]:
-    """Return the types of id, key and values of the rows that history has: a record has no key yet."""
+    """Return the types of id, key and values in history; stored records have no key yet."""
     if stream.records is not None:
         return stream.records.id_type, pa.string(), stream.records.value_types
     return stream.column_types.id, stream.column_types.key, stream.value_types

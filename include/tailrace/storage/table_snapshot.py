@@ -1,4 +1,4 @@
-"""A snapshot of a table of answers, its number of rows and greatest time, from the statistics of its files."""
+"""A snapshot of a table of answers: its number of rows and greatest time, by the statistics of its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query's Delta tables: one writer each, and every batch appended exactly once."""
+"""The query's Delta tables: each has one writer, which appends every batch exactly once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tailrace.tables.stream import is_history
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
 _BATCH_ROWS = 1 << 17  # Arrow's own default
-FILE_BYTES = 8 << 20  # larger files are left alone, so that a compaction rewrites the last file, not the table
+FILE_BYTES = 8 << 20  # larger files are not rewritten, so that a compaction rewrites the last file, not the table
 RETENTION = properties()
 
 VACUUM = "vacuum"
@@ -93,7 +93,7 @@ class Tables:
         return last_batch_of(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
-        """Remove a table's files without a commit, left by failed attempts; return their number.
+        """Remove a table's uncommitted files, left by failed attempts; return their number.
 
         The table's writer calls it before it writes. Files removed by a commit stay for readers of earlier versions,
         for the table's retention.
@@ -118,7 +118,7 @@ class Tables:
         Parameters
         ----------
         removes : bool
-            Whether to remove files now; False for the sake of a reader that may take longer than that.
+            Whether to remove files now; False while a reader may take longer than that.
         """
         for name in names:
             if self.has(name):
@@ -127,7 +127,7 @@ class Tables:
                     table.optimize.compact(target_size=FILE_BYTES)
                 if removes:
                     adapt_retention(table)
-                    table.vacuum(dry_run=False, full=True)  # also files of attempts without a commit
+                    table.vacuum(dry_run=False, full=True)  # also uncommitted files
                 table.create_checkpoint()
                 if removes:
                     table.cleanup_metadata()
@@ -144,7 +144,7 @@ class Tables:
         table = self.open(name) if table is None else table
         predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is an SQL keyword
         with naming_what_is_lost(self.layout, name):
-            # Also without rows: a deletion rewrites the other rows with a string type that no condition supports.
+            # Used without rows, too: a deletion would rewrite other rows with a string type that no condition supports.
             write_deltalake(table, rows, mode="overwrite", predicate=predicate)
 
     def put(self, name: str, rows: pa.Table, columns: Iterable[str]) -> None:

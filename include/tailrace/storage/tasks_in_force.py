@@ -1,4 +1,4 @@
-"""The number of tasks of a query's stream, which the journal has, and requests for another one."""
+"""The number of tasks of a query's stream, as in the journal, and requests for another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tasks_after_batch(layout: Layout, query: Query, manifest: CheckpointManifest
 
 
 def request_tasks(layout: Layout, query: Query, tasks: int) -> int:
-    """Ask the stream for another number of tasks from its next batch on; return the number until then.
+    """Request another number of tasks from the stream's next batch on; return the number until then.
 
     Raises
     ------

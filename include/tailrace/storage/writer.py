@@ -29,11 +29,11 @@ def only_driver(
     Parameters
     ----------
     machine : str, optional
-        The id of the machine, within which the file lock works; by default the id of the kernel's current run. A dead
-        driver of another machine is waited for, for a term.
+        The id of the machine, within which the file lock works; by default the id of the kernel's current run. After a
+        driver of another machine has died, this waits for a term.
     waits : bool
-        Whether to wait, until a drain is requested, for a full disk, or an unavailable disk or store; by default that
-        is an error.
+        Whether to wait for a full disk, or an unavailable disk or store, until a drain is requested; by default that is
+        an error.
 
     Yields
     ------
@@ -49,7 +49,7 @@ def only_driver(
     def tries_again() -> bool:
         try:
             return waits and not layout.drain.exists()
-        except OSError:  # then nobody can see a drain request, either
+        except OSError:  # a drain request could not be seen, either
             return True
 
     if not isinstance(layout.home, Path):

@@ -17,7 +17,7 @@ from tailrace.storage.warehouses import moving_away
 def path_of(layout: Layout) -> Location:
     """Return the path of the note, beside the states of the tasks.
 
-    Removing that directory makes the stream repeat every batch of the journal, which restores missing rows of each
+    If that directory is removed, the stream repeats every batch of the journal, which restores missing rows of each
     table.
     """
     return layout.checkpoint / "tables.json"
@@ -58,7 +58,7 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
         return
     if (stored := file.stored()) is None:
         raise OSError(errno.EIO, "a write was refused, though nothing is there", str(file))
-    if stored.content != content:  # a client's second try is refused by its own first write
+    if stored.content != content:  # a client's second try is refused because of its first write
         fault = f"another driver has written batch {batch} meanwhile"
         raise Busy([Problem(str(file), fault, "one driver a query: this one ends")])
 

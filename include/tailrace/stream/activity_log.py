@@ -1,7 +1,7 @@
 """The activity of a live stream over time: an observation of its status every minute, in the table `activity`.
 
-It is for people who look at a stream later, so its loss harms nothing: a driver goes on where the table can't be
-written, and tries again with the next observation.
+People look at it later, and nothing depends on it: a driver that can't write the table goes on, and tries again with
+    the next observation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT_MS = 30 * 86_400_000
 """How long observations are kept; they are removed at a compaction."""
 
 _EVERY_MS = 60_000
-_SOONER_MS = 10_000  # after the observation before, where the state has changed: a problem may come and go each second
+_SOONER_MS = 10_000  # after the previous observation if the state has changed: a problem may come and go each second
 _MOST_PENDING = 1_440  # observations that wait for a table that can't be written; the oldest ones are dropped
 END_S = 5.0  # for the last observation of a driver to be written
 _ALIKE = {"streaming": "at work", "waiting": "at work"}
@@ -44,7 +44,7 @@ class Usage(NamedTuple):
     def read() -> Usage:
         """Measure this process, the ancestors in its process group, such as `spark-submit`, and all their children.
 
-        Both are None without psutil, and where the system does not tell.
+        Both are None without psutil, and where the system does not report them.
         """
         try:
             psutil: Any = import_module("psutil")  # of the extra airflow
@@ -66,7 +66,7 @@ class Usage(NamedTuple):
 
 @dataclass
 class ActivityLog:
-    """Writes the observations of one driver, in a thread of its own, as a table may be slow.
+    """Writes the observations of one driver in a separate thread, as a table may be slow.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ActivityLog:
         self._longest_ms = max((ms for ms in (self._longest_ms, took_ms) if ms is not None), default=None)
 
     def observe(self, status: Status) -> None:
-        """Add an observation if one is due; of a driver that is over, wait for a moment until it is written."""
+        """Add an observation if one is due; the last one of a driver is awaited for a moment, until it is written."""
         phase = (_ALIKE.get(status.state, status.state), status.problem)
         if not self._is_due(status, phase):
             return
@@ -99,7 +99,7 @@ class ActivityLog:
             self._finish(time.monotonic() + END_S)
 
     def _finish(self, end_s: float) -> None:
-        """Wait until all is written, but not for long; begin no write that is not waited for."""
+        """Wait briefly until all is written; begin no write that nobody would wait for."""
         while self._writing is not None and self._writing.wait(max(end_s - time.monotonic(), 0.0)):
             self._end(self._writing)
             if self._fault is not None:
@@ -145,7 +145,7 @@ class ActivityLog:
             self.tables.compact((TABLE,))
 
     def _end(self, writing: Background[None]) -> None:
-        """Take back what could not be written, and print why, once."""
+        """Return observations that could not be written to the pending ones, and print the reason once."""
         try:
             writing.result()
             fault = None

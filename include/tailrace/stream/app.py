@@ -80,7 +80,7 @@ def run(
         sources = open_sources(compiled, manifest)
         if not sources.have_types and not options.live:  # a stream without a record yet has unknown types
             return 0
-        if sources.have_types:  # refuse what does not fit before anything is written
+        if sources.have_types:  # refuses unfit sources before anything is written
             compiled = compiled.bind(first_types(sources.feeds, tables))
             require_types(compiled)
             check_places(layout, query, compiled.kind)

@@ -156,7 +156,7 @@ class BatchPlanner:
         changed = stamped if self.writer.last else not self.options.live
         if self.options.live:
             is_due = self.pace.until_look_ms(now - self.position.planned_ms) <= 0
-            if not (is_due or any(self.waiting.values()) or changed):  # rows that come meanwhile are batched together
+            if not (is_due or any(self.waiting.values()) or changed):  # rows that come meanwhile form one batch
                 return None
             for name, feed in self.feeds.items():
                 self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()

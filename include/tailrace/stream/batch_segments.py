@@ -45,10 +45,10 @@ class Selection(NamedTuple):
 def in_step(
     unread: Mapping[str, deque[Segment]], reached: Sequence[int | None], free: Collection[str] = ()
 ) -> list[str]:
-    """Return the streams from which a batch takes rows, so that they stay in step by arrival.
+    """Return the streams from which a batch takes rows, so that no stream gets ahead of the others by arrival time.
 
-    These are, of the streams with rows left, the one that has reached the least arrival time (or none), and the `free`
-    ones, which are always in step, as their planning is their arrival.
+    Of the streams with rows left, these are the one that has reached the least arrival time (or none), and the `free`
+    ones: their rows arrive when they are planned, so they are never ahead.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def number_segments(
     if not segments:
         return (), before
     for name, stream in streams.items():
-        if not stream.last_rows_ms:  # without rows yet, its silence begins with the first rows of others
+        if not stream.last_rows_ms:  # the silence of a stream without rows begins with the first rows of others
             streams[name] = replace(stream, last_rows_ms=now, silent_since_ms=now)
     position = replace(before, streams=streams, segments=before.segments + len(segments), quiet=False)
     return tuple(segments), position

@@ -1,4 +1,4 @@
-"""The size of the next batch, by the results of earlier batches."""
+"""The size of the next batch, learned from earlier batches."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class BatchSize:
     """
 
     def __init__(self, kind: Kind, options: RunOptions) -> None:
-        """Start for a kind; the options limit its batches."""
+        """Start with the options' limits for a kind."""
         weight, is_join = kind.row_weight, len(kind.inputs) > 1
         self._answers, self._partials = options.batch_answers, max(options.batch_answers // weight, 1)
         self._most = min(options.batch_rows, BATCH_ROWS // weight)
         # A join may give many answers per row.
         self._least = min(_FIRST_JOIN_ROWS, self._partials) if is_join else self._partials
-        self._gathers_answers = not isinstance(kind, Enrichment)  # otherwise the readers write them
+        self._gathers_answers = not isinstance(kind, Enrichment)  # without tasks the readers write the answers
         self.rows = min(self._least, self._most)
 
     def observe(self, rows: int, partials: int, answers: int) -> None:

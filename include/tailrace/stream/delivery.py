@@ -1,4 +1,4 @@
-"""Brings a delivery target up to date, beside the batches of a stream."""
+"""Brings a delivery target up to date while a stream runs its batches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Delivery:
     def advance(self, batches: int) -> None:
         """Begin a delivery if one is due, and handle the outcome of one that has ended.
 
-        One is due after a batch, and sometimes without, as a correction may have died before its delivery.
+        A delivery is due after a batch. Some are due without one, as a correction may have died before its delivery.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Delivery:
             self._begin(batches, 0.0)
 
     def holds(self, batches: int) -> bool:
-        """Return whether the stream has to wait for the place, and report it: its buffer is full, or still half full.
+        """Return whether the stream has to wait for the target, as its buffer is full, or still half full; report it.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Delivery:
         elif self._lacks_since_s is None:
             self._lacks_since_s = now_s
         since_s = self._lacks_since_s
-        most_s = self.buffer_s / 2 if self._is_full else self.buffer_s  # one that is slow does not stop it every time
+        most_s = self.buffer_s / 2 if self._is_full else self.buffer_s  # hysteresis, for a slow target
         is_full = self.place.holds_streams and since_s is not None and now_s - since_s > most_s
         if is_full or self._is_full:
             lag = f"it lacked answers for more than {format_duration(round(self.buffer_s * 1000))}"

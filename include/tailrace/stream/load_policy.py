@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 BUSY_MS, CALM_MS = 1000, 250
-"""A batch that takes as long as the first leaves the stream no rest (`stream/pace.py`). After one that takes at most
-the second, half of the tasks would still be far from that."""
+"""Bounds of a batch's duration, ms. A batch that takes the first leaves the stream no rest (`stream/pace.py`). After a
+batch that takes at most the second, half of the tasks would still be far from the first."""
 
 RAISES_AFTER, LOWERS_AFTER = 2, 30
 """Consecutive busy batches before the number doubles, and calm ones before it is halved."""
 
 _SOON = 4 * LOWERS_AFTER
-"""Batches after a lowering within which a raise says that it came too early."""
+"""Batches after a lowering: a raise within them shows that the lowering came too early."""
 
 _MOST_PATIENCE = 8
 
 _SETTLES = 2
-"""Batches after a change that say nothing: the one that moves the state, and the one with what came meanwhile."""
+"""Batches after a change that do not count: one moves the state, and the next has the rows that came meanwhile."""
 
 
 @dataclass
@@ -25,15 +25,15 @@ class LoadPolicy:
     """Wants another number of tasks when consecutive batches are busy, or calm.
 
     Between the two bounds nothing changes, and a change starts the count again after two batches. So the number does
-    not flap. A lowering that a burst follows soon doubles the calm that the next one needs, up to eight times. What is
-    wanted is stamped in the journal; nothing is decided again when a batch is.
+    not flap. If a burst follows soon after a lowering, the next lowering needs twice the calm, up to eight times. The
+    wanted number is stamped in the journal, so a batch that is run again does not decide again.
 
     Attributes
     ----------
     least, most : int
         The bounds of the number.
     patience : int
-        The multiple of `LOWERS_AFTER` that a lowering takes.
+        The calm batches before a lowering, as a multiple of `LOWERS_AFTER`.
     """
 
     least: int

@@ -112,7 +112,7 @@ def first_types(feeds: Mapping[str, Feed], tables: Sequence[TableVersions]) -> d
 
 
 def pipeline_of(compiled: CompiledQuery, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
-    """Return the pipeline of a stream, which reads as the checkpoint's manifest says, and writes into the warehouse."""
+    """Return the pipeline of a stream, which reads with the manifest's types, and writes to the warehouse."""
     query = compiled.query
     pipeline = compiled.bind(manifest.types).pipeline(layout.histories(query.streams), layout.chunks)
     tasks = manifest.first_tasks if query.tasks else 0

@@ -64,7 +64,7 @@ def window_zone_lines(query: Query) -> Iterator[str]:
 
 
 def awaited(query: Query) -> Iterator[str]:
-    """Yield what a live run waits for, once it has read what is there, and which sources bring nothing more."""
+    """Yield what a live run waits for after it has read existing records, and which sources bring nothing more."""
     growing, files = list[str](), list[str]()
     for stream in query.streams.values():
         path = stream.source.local_path

@@ -50,18 +50,18 @@ def sweep(layout: Layout, journal: Journal, staged: Iterable[str], committed: in
 
 
 def _remove_chunks_of_ended_tasks(layout: Layout) -> int:
-    """Remove the chunks of tasks that have no state any more, since the stream has fewer tasks."""
+    """Remove the chunks of tasks that ended when the number of tasks was lowered."""
     tasks = layout.chunks.iterdir() if layout.chunks.is_dir() else ()
     ended = [task for task in tasks if not any((layout.states / task.name).glob("[0-9]*.state"))]
     return _remove(chunk for task in ended for chunk in task.glob("[0-9]*"))
 
 
 def _needed_versions(layout: Layout, journal: Journal, committed: int) -> set[str]:
-    """Return the files of the versions that a replay or a rebuild reads, and of the newest version.
+    """Return the files of the newest version, and of the versions that a replay or a rebuild reads.
 
     A version holds from its first segment until the next version's first segment. If both are the same segment, no
     tuple was joined with it. Any other version stays, because the journal keeps all its entries. Facts of batches that
-    are still to run name versions too.
+    have not run yet also name versions.
     """
     tables, needed = Tables(layout), set[str]()
     if tables.has("facts"):

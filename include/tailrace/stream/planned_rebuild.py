@@ -1,4 +1,4 @@
-"""A planned rebuild of a stream: what is built, in which batches, and how that takes the place of what there was."""
+"""A planned rebuild of a stream: its result, its batches, and the step that puts the result in force."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Rebuild:
     ----------
     query : Query
     layout : Layout
-        The query's.
+        The query's files.
     built : Layout
-        Of what is built, beside that.
+        The files of the result, beside the query's.
     before : CheckpointManifest
     manifest : CheckpointManifest
         The manifest of the result.
@@ -42,9 +42,9 @@ class Rebuild:
     replay : Replay
         The batches in which the journal's entries are run again.
     rows, stored_rows : int
-        The records that are read again, and those among them that are read from the tables.
+        The number of records that are read again, and of those among them that are read from the tables.
     in_tables : dict
-        Where answers stay, the number of the first entries that each table has in whole.
+        If answers stay: how many of the first entries each table has completely.
     """
 
     query: Query
@@ -90,7 +90,7 @@ class Rebuild:
         if not self.answers_anew:
             on_disk(self.built.checkpoint).mkdir(parents=True)
             tables = Tables(self.layout)
-            last = {  # a table may be a batch ahead of the others, and the note names batches that all have
+            last = {  # a table may be a batch ahead of the others; the note names the batches that all tables have
                 name: min(tables.last_batch(name, self.before.id), count - 1)
                 for name, count in self.in_tables.items()
                 if count
@@ -130,7 +130,7 @@ def entries_of(journal: Journal, count: int) -> Iterator[BatchRecord]:
 
 
 def clear(layout: Layout) -> None:
-    """Remove what a rebuild has left that did not end."""
+    """Remove the files of an unfinished rebuild."""
     shutil.rmtree(on_disk(layout.home) / "_built", ignore_errors=True)
     shutil.rmtree(on_disk(replace(layout, checkpoint_name="checkpoint.built").checkpoint), ignore_errors=True)
     _new_manifest(layout).unlink(missing_ok=True)

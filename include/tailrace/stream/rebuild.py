@@ -1,8 +1,8 @@
-"""Rebuilds a stream from its journal and its tables; what the tables lack comes from its source.
+"""Rebuilds a stream from its journal and its tables; records that the tables lack are read from its source.
 
-If no answer changes (a lost checkpoint, a different parallelism), the journal is run again
-into a new checkpoint, and the tables, which have all answers, stay. If answers change (a different window or function,
-…), everything is answered again, from the same segments, into tables beside the old ones. The result takes effect at
+If no answer changes (a lost checkpoint, a different parallelism), the journal is run again into a new checkpoint, and
+the tables stay, as they have all answers. If answers change (a different window or function, …), all of them are
+computed again, from the same segments, into tables beside the old ones. The result takes effect at
 once, at the end; replaced parts are kept aside.
 """
 
@@ -45,7 +45,7 @@ from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
 from tailrace.tables.stream import is_history
 
-_MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
+_MOST_WORK = 1_000_000  # bound of a batch's partials and answers, as in a stream
 
 
 def rebuild(
@@ -151,14 +151,14 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     readers = with_stored_segments(pipeline.readers, layout, columns, position.segments)
     require_readable(query, readers, entries_of(journal, count))
     rows = stored_rows(readers, entries_of(journal, count))
-    readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
+    readers = tuple(replace(reader, history=None) for reader in readers)  # the table has all segments
     pipeline = replace(pipeline, readers=readers, plans_from=planned, table_versions=layout.table_versions)
     after = replace(manifest, structure=query.structure(), plans_from=planned)
     return Rebuild(query, layout, built, manifest, after, pipeline, replay, position.rows, rows, in_tables)
 
 
 def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
-    """Plan new tables and a new journal for everything that the old one planned."""
+    """Plan new tables and a new journal for all segments of the old journal."""
     journal, built = Journal(layout.journal), Layout(layout.home / "_built" / layout.home.name)
     names = {name for name in manifest.types if not is_table(name)}
     if set(query.streams) != names:
@@ -191,8 +191,8 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
 def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:
     """Return the source's columns in history, for streams without expressions whose time zone is unchanged.
 
-    For a stream with a `where`, lookups or derived columns, history lacks the source's records; and those with a null
-    in a key, where they went to quarantine, and it is another key now, or a null is a group.
+    History lacks the source's records if the stream has a `where`, lookups or derived columns. It lacks those with a
+    null in a key if they went to quarantine, and the key is another one now, or a null is a group.
     """
     before, now = manifest.structure, query.structure()
     keys = {name: (f"streams.{name}.null_key", f"streams.{name}.key") for name in manifest.columns}

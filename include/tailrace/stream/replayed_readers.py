@@ -25,7 +25,7 @@ def with_stored_segments(
     Parameters
     ----------
     columns : mapping
-        By stream, the source's column for each part of the tuples in history.
+        The source's column for each part of the tuples in history, by stream.
     count : int
         The number of the log's segments that the tables have completely.
     """
@@ -74,8 +74,9 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
 def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:
     """Return the part of history's tuples, with its type, for each of the source's columns; None if it lacks one.
 
-    A column may be in several parts; the most complete one counts, and a carried one is complete. History lacks records
-    that a `where` left out, which move the clock, and columns that only expressions or lookups read.
+    A column may be in several parts; the most complete one counts, and a carried one is complete. History lacks the
+    records that a `where` left out, though these move the clock. It also lacks columns that only expressions or lookups
+    read.
     """
     if reader.columns.projection is not None or reader.columns.lookups:
         return None

@@ -1,6 +1,6 @@
 """Rewrites the journal for a rebuild that recomputes all answers: old segments and silence, new query's facts.
 
-Settings begin with the declared ones, and partition plans with none; the versions of tables stay.
+The first settings are the declared ones, there is no partition plan at first, and the versions of tables stay.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def new_entries(
 ) -> Iterator[BatchRecord]:
     """Yield the entries of the new journal: one for each batch of the replay.
 
-    `added` has the versions of the tables of which one holds from the start.
+    `added` has the table versions that hold from the start.
     """
     remaining, facts, start = iter(restated(query, old)), next_facts((), query.policy, DECLARED, None, kind, 0), 0
     for subject, version in added.items():
@@ -53,9 +53,9 @@ def versions_from_the_start(
 ) -> dict[Subject, TableVersion]:
     """Store and return the versions of tables that hold for the whole log.
 
-    They belong to tables that the old stream did not read, as these are now; and to lookups that corrections
-    repeat: as the tables are now, or the newest version of the journal where one is away or not fit. `types` has the
-    types of tables by subject.
+    A table that the old stream did not read has its present content. So does the table of a lookup that corrections
+    repeat; if it is unavailable or unfit, the newest version of the journal holds. `types` has the types of tables by
+    subject.
     """
     journal = Journal(layout.journal)
     known = tables_in_force(journal[journal.count - 1].header.facts) if journal.count else {}
@@ -68,7 +68,7 @@ def versions_from_the_start(
         waits = last is not None
         version = TableVersions(table, built.table_versions, types[subject], waits, subject).take(last)
         if version is None:
-            assert last is not None  # else it is refused
+            assert last is not None  # a missing table is refused elsewhere
             version = TableVersion(dict(last.value), last.evidence)
         versions[subject] = version
     return versions
@@ -91,7 +91,7 @@ def types_of(compiled: CompiledQuery, manifest: CheckpointManifest, layout: Layo
     become of its source.
     """
     query, types = compiled.query, dict[str, Types]()
-    from_the_start = Layout(built.home / "unread")  # what is built may be left by a rebuild that died
+    from_the_start = Layout(built.home / "unread")  # these files may be of a rebuild that died
     for name, columns in compiled.sources.items():
         needed = columns.named().values()
         if known := _known(needed, manifest.types[name]):

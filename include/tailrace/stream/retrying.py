@@ -32,7 +32,7 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
     except (SourceChanged, Busy):
         raise
     except (Refused, OSError, DeltaError) as error:
-        raise_if_interrupted()  # an extension may have made this error of it
+        raise_if_interrupted()  # an extension may have raised this error for it
         retries.fail()
         if not isinstance(error, Refused):
             reporter.report_problem(DISK, Failure.classify(error).reason)

@@ -76,7 +76,7 @@ OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 """Callback after each batch: its number, the number of unread rows, and the rows written to each table."""
 
 _STREAM = "stream"  # name under which the status reports problems of its batches
-_BUSY_POLL_S = 0.02  # of a bounded run, for whose status nobody waits
+_BUSY_POLL_S = 0.02  # for a bounded run, whose status nobody waits for
 _INTERRUPTED_S = 30.0  # for the running batch to end after Ctrl-C
 
 
@@ -157,7 +157,7 @@ class StreamRun:
             except Refused:
                 raise
             except Exception as error:
-                raise_if_interrupted()  # an extension may have made this error of it
+                raise_if_interrupted()  # an extension may have raised this error for it
                 self.require_retryable(error)
                 if not self.await_retry():
                     return

@@ -20,8 +20,9 @@ class RunOptions:
     Attributes
     ----------
     batch_rows : int
-        A batch takes segments up to this number of rows, or a part of one. It also takes no more than `batch_answers`
-        partials or answers as estimated from the previous batch, and at most twice as many rows as that one might.
+        A batch takes segments up to this number of rows, or a part of one. It also takes at most `batch_answers`
+        partials or answers, estimated from the previous batch, and at most twice as many rows as the previous batch
+        could.
     pace_ms : int
         The least time between a live run's plan of a batch and its next poll; longer if batches take longer, see
         `stream/pace.py`.
@@ -31,7 +32,7 @@ class RunOptions:
     flush : bool
         Whether the end of the run ends the stream, and closes open windows.
     batch_answers : int
-        The number of partials, or answers, that a batch may come to; no answer depends on it.
+        The most partials, or answers, of a batch; no answer depends on it.
     grace_s : float
         The time after a drain request after which a running batch counts as hanging, in the foreground.
     """

@@ -19,9 +19,9 @@ from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.tables.every import in_ms
 from tailrace.windows.windows import Ints
 
-_MANY = 0.5  # a share of records that is more likely a mistake than the nature of a stream
-_ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that may be a zone's, and how much such delays differ
-_SAMPLE = 10_000  # late rows of which the delays are looked at
+_MANY = 0.5  # a greater share of rejected records is more likely a mistake than the nature of a stream
+_ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that a wrong time zone causes, and their spread
+_SAMPLE = 10_000  # late rows whose delays are examined
 _SHOWN = "; explain FILE --sample shows what where compares"
 
 
@@ -41,12 +41,12 @@ class RunSummary:
     Attributes
     ----------
     read, accepted, filtered, unmatched, late, repeats : int
-        The numbers of records that were read, of those accepted, of those left out, of those among them that met no row
-        of a lookup, of late tuples, and of repeats that the stream dropped.
+        The numbers of records that were read, that were accepted, that were left out, and that were left out because
+        they met no row of a lookup; of late tuples; and of repeats that the stream dropped.
     first : dict
         The position of the first record that was read in its stream's log, by stream.
     overflowed : int
-        The number of values of answers that are null as their type does not hold them.
+        The number of answer values that are null because they overflow their type.
     answers, withheld : int
         The numbers of answers that were given, and of those that do not meet the query's `having`.
     failed_pairs : FailedPairs
@@ -113,12 +113,12 @@ class RunSummary:
         end_before: Callable[[], EndOfRun | None] = lambda: None,
         first_end: Callable[[Ints], Ints] = lambda time: time,
     ) -> Iterator[str]:
-        """Yield what is to be said at the end of a run.
+        """Yield the lines for the end of a run.
 
         Parameters
         ----------
         end_before : callable
-            Returns the end of the run before; None if it did not close what was open.
+            Returns the end of the previous run; None if it left windows open.
         first_end : callable
             Returns the end of the earliest window over each late tuple, by its time in `late`, ms.
         """

@@ -1,4 +1,4 @@
-"""A sample of a stream's source, and the report on what its records would come to."""
+"""A sample of a stream's source, and a report on how the stream would treat its records."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class SourceSample:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """What the records of a sample would come to: how many were read and accepted, and why the others were not.
+    """Report on the records of a sample: how many were read and accepted, and why the others were not.
 
-    `filtered` is the number of those that are left out, `unmatched` of those among them that met no row of a lookup.
-    `first_line` says where the first rejected record stands, and why; None: none was rejected. `repeats` are the
-    records that repeat an id, and `outlying` the event times that are implausible; None: there are none. `floored` are
+    `filtered` is the number of records left out; `unmatched` of these met no row of a lookup.
+    `first_line` names the place of the first rejected record, and the reason; None if none was rejected. `repeats` are
+    the records that repeat an id, `outlying` the implausible event times; None if there are none. `floored` are
     the columns with times that are finer than microseconds.
     """
 
@@ -92,7 +92,7 @@ class SampleReport:
             yield f"  warning: {floored_of(self.sample.stream, self.floored)}"
 
     def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
-        """Return the report with what the tuples of the sample's segments show; versions of answers are no repeats."""
+        """Return the report with the sample's repeats and implausible times; versions of answers are no repeats."""
         if not tuples or RETRACTED in tuples[0].schema.names:
             return self
         together = pa.concat_batches(tuples)

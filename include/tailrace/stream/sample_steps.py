@@ -1,4 +1,4 @@
-"""The result of each step (reading, `columns`, `where` and the check) for a sample of a stream, and the first rows."""
+"""Runs a sample of a stream through reading, `columns`, `where` and the check, and counts the records after each."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Silence:
     quiet: bool = False
 
     def after(self, position: LogPosition, now: int) -> LogPosition:
-        """Return the state of the log with this recorded at the time `now` (ms) of the driver's clock."""
+        """Return the state of the log after this silence is recorded at the time `now` (ms) of the driver's clock."""
         streams = {
             name: replace(
                 stream,
@@ -47,7 +47,7 @@ def closed(position: LogPosition) -> LogPosition:
 
 
 def after_downtime(position: LogPosition, down_ms: int) -> LogPosition:
-    """Return the state of the log for a driver that starts `down_ms` after the last entry; no wait counts this time."""
+    """Return the state of the log for a driver that starts `down_ms` after the last entry; no wait includes it."""
     streams = {
         name: stream
         if stream.awaited_since_ms is None
@@ -58,10 +58,11 @@ def after_downtime(position: LogPosition, down_ms: int) -> LogPosition:
 
 
 def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms: int) -> LogPosition:
-    """Return the state of the log with the awaited streams, and the time since which others wait for them.
+    """Return the state of the log with the awaited streams, and the start of the wait for each.
 
-    A stream is awaited while another one has reached a later arrival time, from the entry at which either reached its
-    present one. Rejected rows do not advance a stream. When all streams are silent, none is awaited.
+    A stream is awaited while another one has reached a later arrival time. The wait starts at the entry at which either
+    reached its present arrival time. Rejected rows do not advance a stream. When all streams are silent, none is
+    awaited.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class SilenceRules:
     stamped : set of str
         The streams whose tuples have no arrival time, and get the time of their planning.
     started_ms, down_ms : int
-        The time of the driver's start, and the time from the last entry to it.
+        The time of the driver's start, and the time between the last entry and this start.
     """
 
     tick_ms: int
@@ -107,7 +108,7 @@ class SilenceRules:
     down_ms: int
 
     def beside_rows(self, position: LogPosition, silent: Collection[str], now: int) -> Silence:
-        """Return the silence of streams while others bring rows, whose ticks they should not hold back.
+        """Return the silence of streams while others bring rows, so that they do not hold back the ticks of these.
 
         A stamped stream that was silent for longer than a tick has passed `now`. Other streams can only become idle.
         """
@@ -142,8 +143,9 @@ class SilenceRules:
         reached_ms : int or None
             The greatest arrival time that a stream has reached; None before any.
         has_open : bool
-            Whether tuples ahead of arrival have open answers although the streams are silent; a heartbeat may close
-            them.
+            Whether answers are open although the streams are silent, because event times are ahead of arrival; a
+            heartbeat
+        may close them.
         """
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
         down_ms = self.down_ms if position.last_rows_ms < self.started_ms else 0
@@ -176,7 +178,7 @@ class SilenceRules:
         return since_ms is not None and now - since_ms >= self.idle_ms
 
     def _quiet(self, position: LogPosition, now: int, reached_ms: int | None, has_open: bool) -> Silence | None:
-        """Return the beginning of silence, or a heartbeat while it lasts, one each `idle_ms`."""
+        """Return the beginning of silence, or while it lasts a heartbeat each `idle_ms`."""
         since = max(stream.silent_since_ms for stream in position.streams.values())
         passed: dict[str, int | None] = {}
         for name, stream in position.streams.items():

@@ -30,8 +30,8 @@ class Sink:
     require_held : callable
         Called before each write; raises an error if another driver may have taken over.
     entries : dict
-        In a rebuild: the number of the first entries all of whose rows a table has, though its newest rows may be of an
-        earlier batch than the one that merges these entries.
+        In a rebuild: how many of the first entries each table has completely. Its newest rows may be of an earlier
+        batch than the one that merges these entries.
     compact_every : int
         The number of batches between compactions of the tables.
     """
@@ -65,7 +65,7 @@ class Sink:
         return rows
 
     def _send_answers(self, rows: Mapping[str, pa.Table], batch: int) -> None:
-        """Send the answers of a batch, unless `metrics` has it, as it was sent then."""
+        """Send the answers of a batch, unless `metrics` has the batch: then they were sent before."""
         if self.answer_topic is None or self.tables.last_batch("metrics") >= batch:
             return
         for answers in self.tables.answers(rows):
@@ -77,7 +77,7 @@ class Sink:
 
 
 def require_balance(table_rows: Mapping[str, pa.Table]) -> None:
-    """Check that a batch drops nothing.
+    """Check that a batch loses no record.
 
     It requires that read = accepted + filtered + quarantined, and that the tasks received all accepted rows. An
     enrichment has no tasks, so its `metrics` count the accepted rows.

@@ -23,7 +23,7 @@ from tailrace.stream.upstream_answers import open_answers
 
 
 class NamedFeed(FeedAround):
-    """A feed that names its stream in errors and problems: for a query with several streams."""
+    """A feed that names its stream in errors and problems, used for a query with several streams."""
 
     def __init__(self, name: str, feed: Feed) -> None:
         super().__init__(feed)

@@ -47,7 +47,7 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
             opening = Opening(compiled.sources[name], DELTA_TABLES, query.idle_ms / 1000)
             types, segments = stream.source.sample(opening)
             samples[name] = SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
-        except Unfit as unfit:  # others may be found in the next stream
+        except Unfit as unfit:  # the next stream may have problems of its own
             problems += unfit.problems
     if problems:
         raise Unfit(problems)
@@ -62,10 +62,10 @@ def _types_of_tables(query: Query) -> dict[str, Types]:
 
 
 def require_types(compiled: CompiledQuery) -> None:
-    """Refuse what the column types of the sources show to be wrong.
+    """Refuse a query that the column types of its sources show to be wrong.
 
-    That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
-    be bound; functions that do not take the types of their columns; and promises of answers that are no numbers.
+    Refused are times without a zone beside times with one, if the query states no zone for them; expressions that can't
+    be bound; functions that do not take the types of their columns; and promises for answers that are no numbers.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _type_problems(compiled: CompiledQuery) -> list[Problem]:
 
 
 def _text_problems(compiled: CompiledQuery, stream: str) -> list[Problem]:
-    """Name the texts for which a column that may have to be of numbers is not; none where the files are away."""
+    """Name the texts that keep columns from being numbers; none if the files are away."""
     source = compiled.query.streams[stream].source
     try:
         return source.text_problems(compiled.sources[stream], compiled.types[stream])
@@ -134,7 +134,7 @@ def contents_of(
 
 
 def compile_sample(query: Query, samples: Mapping[str, SourceSample]) -> tuple[CompiledQuery, Versions]:
-    """Compile the query by the types of samples, and of lookups' tables; read these as they are now."""
+    """Compile the query with the types of samples, and of the present tables of lookups."""
     versions, types = dict[Subject, LookupVersion](), {name: sample.types for name, sample in samples.items()}
     for lookup in (each for lookups in query.lookups.values() for each in lookups):
         content = content_of(lookup.table, open_dimension(lookup.table.place)).content

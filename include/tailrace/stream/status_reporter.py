@@ -29,13 +29,13 @@ from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
 
 AWAITED = "awaited source"
-"""Name under which the status reports that a stream's source lacks something that may still come."""
+"""Name under which the status reports that a stream's source lacks records that may still come."""
 
 WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", *OVER)  # no report may follow for a long time
-_IDLE_S = 60.0  # without a row to read; rows that come more often do not make a stream idle in between
-_RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
-_FAR_AHEAD_MS = 60_000  # of an event time before arrival, worth a line
+_IDLE_S = 60.0  # time without a row to read after which a stream is idle
+_RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next; some compact tables
+_FAR_AHEAD_MS = 60_000  # an event time that is further ahead of arrival is worth a line
 _REASONS = 3  # for rejected records, in a status
 _LAUNCHED = "TAILRACE_DRIVER"  # environment variable of a driver host's processes: `MARK` of drivers/fence.py
 
@@ -68,12 +68,12 @@ class StatusReporter:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
-        self._ends_ms: dict[str, int] = {}  # the time at which the driver ends because of a problem of each part
+        self._ends_ms: dict[str, int] = {}  # by part: the time at which the driver ends because of its problem
         self._rejections, self._recent = Rejections(), RecentRecords()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
-        self._rows_s: float | None = None  # when there were rows to read last
+        self._rows_s: float | None = None  # the last time at which there were rows to read
         self._furthest: tuple[int, str] | None = None  # the event time furthest ahead of arrival, and its position
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         json_log.name(query=self.layout.home.name)
@@ -116,7 +116,7 @@ class StatusReporter:
         Parameters
         ----------
         busy_rows : int, optional
-            The number of rows that the running batch reads; None between two batches.
+            The number of rows of the running batch; None between two batches.
         """
         now_s = time.monotonic()  # the wall clock may be set back
         if busy_rows is None:
@@ -142,7 +142,7 @@ class StatusReporter:
 
     @contextmanager
     def until_stopped(self) -> Iterator[None]:
-        """Report that an exception has ended the driver, if one ends the block and no other driver reports by now."""
+        """Report that the driver has ended if an exception ends the block, unless another driver reports by now."""
         try:
             yield
         except BaseException as error:
@@ -191,14 +191,14 @@ class StatusReporter:
         self._written_s = -math.inf
 
     def place_away(self, part: str, is_away: bool = True) -> None:
-        """Put into the next status that a delivery target takes no answers, or takes them again.
+        """Add to the next status that a delivery target takes no answers, or takes them again.
 
         A target that has not taken any since the driver's start counts as away, so that a restart ends no outage.
 
         Parameters
         ----------
         part : str
-            The part whose problem keeps answers from the target.
+            The part whose problem the status shows.
         """
         others = {name: ms for name, ms in self._status.away.items() if name != part}
         since_ms = self._status.away.get(part, wall_ms())
@@ -219,7 +219,7 @@ class StatusReporter:
     ) -> Progress:
         """Add a batch's metrics, times in ms, to the status; return the progress of the stream after it.
 
-        `tasks` is the number of tasks of a stream that has changed it.
+        `tasks` is the new number of tasks, if it has changed.
         """
         self._committed_s = time.monotonic()
         took_ms, self._busy_since_s = self._busy_ms(self._committed_s), None
@@ -246,7 +246,7 @@ class StatusReporter:
         return Progress.from_metrics(metrics)
 
     def _change(self, **changes: Any) -> None:
-        """Change the status; a phase begins now, but an idle one after the last rows."""
+        """Change the status; its phase begins now, but an idle phase began after the last rows."""
         old, new = self._status, replace(self._status, **changes)
         if new.phase != old.phase:
             since_ms = wall_ms()

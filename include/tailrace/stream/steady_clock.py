@@ -1,4 +1,4 @@
-"""The driver's clock, for stamps of arrival and for silence, which is steady whatever the wall clock does."""
+"""The driver's clock for arrival stamps and silence, which never jumps, even if the wall clock does."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class SteadyClock:
         return self._start_ms + round((self._steady_s() - self._started_s) * 1000)
 
     def latest(self) -> int:
-        """Return the later of this and the wall clock, in epoch ms, as no true arrival time can be later.
+        """Return the later of this clock and the wall clock, in epoch ms: no true arrival time can be later.
 
-        A wall clock that was behind and is corrected is ahead of this one, like the arrival times of others.
+        After a wall clock that was behind is corrected, it is ahead of this one, and so are the arrival times of
+        others.
         """
         return max(self(), self._wall())
 

@@ -22,7 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
 
-_PART_ROWS = 100_000  # of answers that are read from files at a time
+_PART_ROWS = 100_000  # answers that are read from files at a time
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Versions of a table beside the streams: its content whenever it has changed, stored for every later replay."""
+"""Versions of a table beside the streams: each changed content is stored, so that a replay reads the same."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from tailrace.sources.segments import Types
 from tailrace.storage.delta_dimension import open_dimension
 
 _WHOLE = ("delta", "postgres")
-"""Formats whose content is a snapshot, whatever changes while it is read."""
+"""Formats whose content is a snapshot, even if the table changes while it is read."""
 
 _SLOW_S, _RESTS = 3.0, 10
-"""A failed check is slow after `_SLOW_S` seconds, such as at an unavailable server. Then checks rest for `_RESTS` times
-its duration.
+"""A failed check that takes longer than `_SLOW_S` seconds, such as at an unavailable server, is slow. Then checks rest
+for
+`_RESTS` times its duration.
 """
 
 
@@ -67,7 +68,7 @@ class TableVersions:
     ) -> None:
         """Open a table whose types are known, or else inferred from its content, which is refused if it is unfit.
 
-        `waits`: later unfit content is a problem that may pass; otherwise it is refused, as in a bounded run.
+        If it `waits`, later unfit content is a problem that may pass. Otherwise it is refused, as in a bounded run.
         """
         self.about, self.table, self.directory, self.waits = about, table, directory, waits
         self.problem: str | None = None
@@ -92,7 +93,7 @@ class TableVersions:
         Raises
         ------
         Refused
-            When the file is unfit, and no version is in force, or nothing waits for a better one.
+            When the file is unfit, and no version is in force or the stream does not wait for a better one.
         """
         began_s = time.monotonic()
         if last is not None and began_s < self._rests_until_s:
@@ -169,7 +170,7 @@ def check_later(table: TableInput, content: bytes, first: ColumnTypes, suffix: s
     dtypes |= {name: (dtype, first.carried[name]) for name, dtype in checked.types.carried.items()}
     is_csv = (table.place.suffix if suffix is None else suffix) == ".csv"
     for name, (dtype, before) in dtypes.items():
-        is_known = not pa.types.is_null(dtype)  # else no row has a value
+        is_known = not pa.types.is_null(dtype)  # without a column, no row has a value
         fits = dtype == before or (name != "id" and (holds_all(before, dtype) or _is_given_as(before, dtype, is_csv)))
         if is_known and not fits:
             fault = f"the type of {name} is {dtype}, in versions before {before}"
@@ -178,7 +179,7 @@ def check_later(table: TableInput, content: bytes, first: ColumnTypes, suffix: s
 
 
 def _is_given_as(first: pa.DataType, dtype: pa.DataType, is_csv: bool) -> bool:
-    """Test whether a later version may have this type: an integer for a double, or in CSV any type for text."""
+    """Test whether a later version may have this type: an integer for a first double; in CSV, any for text."""
     is_text = pa.types.is_string(first) and is_csv
     return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(dtype)))
 

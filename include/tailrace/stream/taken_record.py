@@ -22,7 +22,7 @@ _SLASHES = pc.count_substring(_PATH, "/")
 
 @dataclass(frozen=True)
 class StreamRecord:
-    """The record of the files read of one stream, which is read again at each call."""
+    """The record of the files that one stream has read; each call reads it again."""
 
     layout: Layout
     stream: str
@@ -41,7 +41,7 @@ class StreamRecord:
     def since(self, prefix: str, boundary: str) -> Iterable[ReadFile]:
         """Return all files except those in partitions that precede a partition; an empty one means all.
 
-        A file may occur repeatedly, with the rows up to which different batches have read it.
+        A file may occur several times, if several batches have read parts of it.
         """
         return _FilesSince(self, prefix, boundary)
 
@@ -61,7 +61,7 @@ class StreamRecord:
         """Yield the files of the table under a condition, and of the journal's newer entries."""
         tables, journal, batch = Tables(self.layout), Journal(self.layout.journal), 0
         if tables.has("segments"):
-            newest = tables.greatest("segments", "batch")  # before the rows are read: the driver may add some meanwhile
+            newest = tables.greatest("segments", "batch")  # before reading rows: the driver may add some
             batch = 0 if newest is None else newest + 1
             of_stream = ds.field("stream") == self.stream
             columns = ["path", "first_row", "rows", *_OF_FILE]
@@ -75,7 +75,7 @@ class StreamRecord:
 
 @dataclass(frozen=True)
 class _FilesSince:
-    """Files of a record, read at each iteration, so that a failed one does not look like an empty record."""
+    """Files of a record, read again at each iteration, so that after a failed one the record does not look empty."""
 
     record: StreamRecord
     prefix: str

@@ -27,23 +27,23 @@ _ASK_EVERY_S = 1.0  # an object store
 
 @dataclass
 class TaskNumber:
-    """Stamps the number of tasks as a fact when it changes, so that a batch that is run again has the same.
+    """Stamps a changed number of tasks as a fact, so that a batch that is run again has the same number.
 
-    The value of the fact has the number of `tasks`, the number `before`, the bounds that the file `declared` then, the
-    id of the last `request` that was taken up, and the first batch with the number, `since`.
+    The fact's value has the number of `tasks`; the number `before`; the bounds `declared` in the file at that time; the
+    id of the last accepted `request`; and `since`, the first batch with the number.
 
     Attributes
     ----------
     first : int
         The number with which the checkpoint was created or rebuilt.
     since : int
-        The first batch after that.
+        The first batch after the checkpoint was created or rebuilt.
     declared : pair of int
-        The bounds of the number in the query file; twice the same where it declares one number.
+        The bounds of the number in the query file; equal if it declares one number.
     request : callable
         Reads the last request.
     policy : LoadPolicy, optional
-        Of a live stream whose file declares `elasticity`.
+        Given for a live stream whose file declares `elasticity`.
     """
 
     first: int
@@ -54,7 +54,7 @@ class TaskNumber:
 
     @classmethod
     def from_query(cls, query: Query, layout: Layout, manifest: CheckpointManifest, live: bool) -> TaskNumber | None:
-        """Return the number of a query's stream; None where it stays as the stream was begun."""
+        """Return the task number of a query's stream; None if it never changes."""
         if not query.has_late_tuples:
             return None
         low, high = query.task_bounds
@@ -67,7 +67,7 @@ class TaskNumber:
             self.policy.observe(tasks, rows, took_ms)
 
     def stamped(self, facts: Facts, segments: int, batch: int) -> Facts:
-        """Return the facts of a batch, with the number of tasks if it changes, or if a request is taken up.
+        """Return the facts of a batch; with the number of tasks if it changes, or if a request is accepted.
 
         Parameters
         ----------

@@ -52,7 +52,7 @@ class _NoAnswers:
 
 
 class AwaitedAnswers(FeedAround):
-    """The feed of a query that has not begun yet; each call checks for its answers, and opens them once they exist.
+    """The feed of a query that has not begun yet: each call looks for its answers, and opens them once they exist.
 
     Only a record shows a stream's types, so a new live run waits for it, and reports the feed's problem.
     """
@@ -63,13 +63,13 @@ class AwaitedAnswers(FeedAround):
 
     def fresh(self) -> list[Segment]:
         if isinstance(self.feed, _NoAnswers) and self.log.missing_answers is None:
-            with as_unfit():  # no other answer of that query will fit
+            with as_unfit():  # later answers of that query will not fit either
                 self.feed = self._open()
         return self.feed.fresh()
 
 
 def open_answers(reader: Layout, query: str, opening: Opening) -> Feed:
-    """Open the feed of the answers of a query, for another one in the same warehouse.
+    """Open the feed of a query's answers, for another query in the same warehouse.
 
     A live stream that begins waits until the query has answers.
 
@@ -102,7 +102,7 @@ def _open(log: AnswerLog, opening: Opening) -> Feed:
     if opening.live:
         _require_patience(upstream, structure, opening.idle_s)
     if reader.manifest() is None and Journal(reader.journal).last() is None:
-        _remove(path)  # of a refused run, perhaps from the answers of another query
+        _remove(path)  # a refused run left it, perhaps from the answers of another query
     log.refresh()
     before = by_path(() if opening.record is None else opening.record.since("", ""))
     feed = DeltaFeed(path, opening.columns, opening.types, before, opening.version)
@@ -140,7 +140,7 @@ def _structure(layout: Layout) -> dict[str, Any]:
 
 
 def _require_fixed(upstream: Layout, structure: dict[str, Any], columns: SourceMapping) -> None:
-    """Refuse a key whose value may differ in another version of an answer, or that is no column of it."""
+    """Refuse a key that is no column of the answers, or whose value may differ between versions of an answer."""
     keys = [value for field, value in structure.items() if field.startswith("streams.") and field.endswith(".key")]
     names = {"key", "window_start", "window_end"}
     for key in keys:

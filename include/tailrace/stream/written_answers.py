@@ -1,4 +1,4 @@
-"""The note on an error of a stream that has written answers: which ones stand, and what goes on from there."""
+"""The note on an error of a stream that has written answers: up to which batch they are written, and how to go on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailrace.storage.layout import Layout
 
 
 def noting_written(layout: Layout) -> AbstractContextManager[None]:
-    """Add to an error inside up to which batch the answers are written; nothing where no batch is.
+    """Add to an error raised in the block the batch up to which answers are written; nothing if no batch is.
 
-    A refusal has a remedy of its own, so it gets no other one.
+    A refusal has its own remedy, so none is added.
     """
 
     def note(error: Exception) -> str:

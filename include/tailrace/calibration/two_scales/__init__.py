@@ -1,1 +1,1 @@
-"""Calibration by two time scales: delays from the newest windows, the winners' hazard ratio from thousands."""
+"""Calibration by two time scales: delays of the newest windows, and the winners' hazard ratio over thousands."""

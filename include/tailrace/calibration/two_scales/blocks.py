@@ -20,17 +20,17 @@ from tailrace.ground.columns import Floats
 FEWEST = 10
 """The least number of blocks from which an error is computed."""
 
-_GREATER, _ERRORS = 1.2, 2.5  # longer blocks vary more: by over 20 %, and by over 2.5 standard errors of a variance
+_GREATER, _ERRORS = 1.2, 2.5  # longer blocks vary more: by over 20 %, and over 2.5 standard errors
 _SAFETY = 4  # lengths at which the variance stops growing
 SIGNIFICANT, SURE = 2.0, 3.0
-"""Standard errors that a measured difference must exceed: usual, and strict (few blocks, or no difference expected)."""
+"""The standard errors that a difference must exceed: usually, and if blocks are few or no difference is expected."""
 
 Z_90 = 1.645
 """The normal quantile of a two-sided interval of 90 %."""
 
 
 def means(series: Floats, length: int) -> Floats:
-    """Return the means of blocks of `length` neighbours; the oldest values that fill no block are left out."""
+    """Return the means of blocks of `length` neighbours, without the oldest values that fill no block."""
     number = len(series) // length
     return np.asarray(series[len(series) - number * length :].reshape(number, length).mean(axis=1))
 
@@ -52,7 +52,7 @@ def block_length(series: Floats, at_least: int = 1) -> int:
         bounds = [max(_GREATER, 1 + _ERRORS * math.sqrt(2 / number)) * variance for number in numbers[index + 1 :]]
         if all(longer <= bound for longer, bound in zip(variances[index + 1 :], bounds, strict=True)):
             return lengths[index] * (_SAFETY if index else 1)
-    return at_least  # there are fewer blocks than an error needs
+    return at_least  # too few blocks for an error
 
 
 def exceeds(series: Floats, length: int, z: float) -> bool:
@@ -63,9 +63,9 @@ def exceeds(series: Floats, length: int, z: float) -> bool:
 
 
 def pretest_share(z: float) -> float:
-    """Return the error of a pretested difference (0 unless it exceeds z errors), in units of its own error.
+    """Return the error of a difference that counts as 0 unless it exceeds z errors, in units of its own error.
 
-    It is √E[x²; |x| > z] of a standard normal x: where there is no difference, one is found now and then.
+    It is √E[x²; |x| > z] of a standard normal x, as a difference may be found by chance.
     """
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return math.sqrt(2 * z * density + math.erfc(z / math.sqrt(2)))

@@ -1,4 +1,4 @@
-"""The choice of the slack K (allowed lateness) among fits by more and more history."""
+"""Chooses the slack K (allowed lateness) among fits to more and more history."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tailrace.calibration.two_scales.blocks import FEWEST
 from tailrace.calibration.two_scales.fits import Fit, interval
 from tailrace.ground.columns import Floats, Ints
 
-_NARROW_K, _NARROW_LOSS = 0.25, 0.2  # half an interval in parts of K, or of the allowed loss
+_NARROW_K, _NARROW_LOSS = 0.25, 0.2  # half of a narrow interval, in parts of K or of the allowed loss
 
 
 class Choice(NamedTuple):
-    """A fit, the number of windows that it is from, K and its interval of 90 % in ms, and whether that is narrow.
+    """A fit, the number of its windows, K and its 90 % interval in ms, and whether the interval is narrow.
 
-    `promise_ms` is the shortest K that keeps the accuracy, and `cost` returns the cost a window of waits (ms), where
-    prices are declared.
+    `promise_ms` is the shortest K that keeps the accuracy. If prices are declared, `cost` returns the cost of a window
+    with each wait (ms).
     """
 
     fit: Fit
@@ -31,16 +31,16 @@ class Choice(NamedTuple):
     cost: Callable[[Ints], Floats] | None = None
 
     def costs(self, waits: Ints) -> Floats | None:
-        """Return the cost a window of each wait; None without prices."""
+        """Return the cost of a window with each wait; None without prices."""
         return None if self.cost is None else self.cost(waits)
 
 
 Priced = Callable[[Choice], Choice]
-"""A function that lengthens K where that is cheaper, see `calibration.cost.WaitCosts.priced`."""
+"""A function that lengthens K if that is cheaper, see `calibration.direct.WaitCosts.priced`."""
 
 
 def unpriced(choice: Choice) -> Choice:
-    """Return the same choice: there are no prices."""
+    """Return the choice unchanged, as there are no prices."""
     return choice
 
 
@@ -50,9 +50,9 @@ def narrowest(fits: Iterable[tuple[Fit, int]], allowed: float) -> Choice:
     Parameters
     ----------
     fits : iterable of (Fit, int)
-        Fits, each with the number of windows that it is from.
+        Fits, each with the number of its windows.
     allowed : float
-        The loss of accuracy that K is allowed to have.
+        The allowed loss of accuracy with K.
     """
     for fit, windows in fits:
         k = fit.wait(allowed)
@@ -65,7 +65,7 @@ def narrowest(fits: Iterable[tuple[Fit, int]], allowed: float) -> Choice:
 
 
 def listed_waits(number: int, choice: Choice, in_force: int | None, tick_ms: int) -> Ints:
-    """Return `number` waits to list, ascending: K, the one in force, and others from 0 on, up to twice K."""
+    """Return `number` waits to list, ascending: K, the one in force, and others from 0 to twice K."""
     named = {choice.k_ms} if in_force is None else {choice.k_ms, in_force}
     most = max(2 * choice.k_ms, choice.upper_ms, tick_ms * number)
     parts = [most * part // number for part in range(number + 1)]

@@ -14,11 +14,11 @@ class Estimate:
     Attributes
     ----------
     k_ms, lower_ms, upper_ms : int
-        K, and its interval of 90 %.
+        K, and its 90 % interval.
     is_narrow : bool
         Whether the interval is narrow enough; if not, there is not enough history.
     levels, windows : int
-        The number of windows that the level is from (`by_winners`: that K is from), and that the winners are from.
+        The number of windows used for the level (`by_winners`: for K), and for the winners.
     hazard_ratio : float
         The winners' hazard ratio: as measured if `by_winners`, else 1 unless it differs significantly.
     by_winners : bool
@@ -28,11 +28,11 @@ class Estimate:
     durations, accuracy, error : ndarray, shape (m,)
         Waits (ms), the expected accuracy with each, and its standard error.
     promise_ms : int or None
-        The shortest K that keeps the accuracy, to which the interval belongs, where K follows from costs as well.
+        If costs also determine K: the shortest K that keeps the accuracy, to which the interval belongs.
     cost : ndarray or None
-        The cost a window with each of the waits, where prices are declared.
+        The cost of a window with each of the waits, if prices are declared.
     column : str or None
-        The column of answers that K follows from, where several must be accurate.
+        The column of answers that determines K, if several must be accurate.
     """
 
     k_ms: int

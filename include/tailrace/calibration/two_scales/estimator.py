@@ -1,13 +1,14 @@
 """Calibration by two time scales: solves the expected loss of accuracy for the slack K (allowed lateness).
 
 A top-k answer holds few tuples; with 30 windows, their delays alone determine K only to a factor of two. All tuples of
-these windows determine the *level* S(d) much better, the share delayed by at least d. Winners may be delayed unlike
-other tuples; their *hazard ratio* γ says by how much. It changes slowly, so thousands of older windows can measure it.
+these windows determine the *level* S(d), the share delayed by at least d, much better. Winners may be delayed
+differently from other tuples: their *hazard ratio* γ says by how much. It changes slowly, so it can be measured over
+thousands of older windows.
 A wait d then loses E[S(d + u)^γ] of the accuracy, where u is a winner's age at its window's end.
 
 - S comes from the newest n windows. While the interval of K is too wide, older windows are added, but none from before
   the newest change.
-- γ and the ages of winners count only if they differ significantly from those of all tuples.
+- γ and the ages of winners only count if they differ significantly from the values of all tuples.
 - If γ < 0.5, or the winners' losses contradict the model, K is a quantile of the winners' own delays less their ages,
   over all windows since the change. Fewer than 720 windows count as not enough history.
 """
@@ -37,9 +38,9 @@ Mask = NDArray[np.bool_]
 MANY = 720
 """The number of windows below which K by winners alone never counts as narrow."""
 
-_LEAST_RATIO = 0.5  # the model does not hold below this γ
+_LEAST_RATIO = 0.5  # below this γ the model does not hold
 _MOST_BLOCKS, _AGES = 256, 20_000
-_LONGER = 2  # windows by which a block is longer than the windows over one point in time
+_LONGER = 2  # windows of a block beyond those over one point in time
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class TwoScales:
     Attributes
     ----------
     queries : int
-        n, the number of windows that the level is from at least.
+        n, the least number of windows for the level.
     accuracy : float
         ε, the least mean accuracy, in (0, 1].
     tick_ms : int
@@ -64,14 +65,14 @@ class TwoScales:
     def estimate(
         self, sample: DelaySample, durations: int, k_ms: int | None = None, priced: Priced = unpriced
     ) -> Estimate:
-        """Estimate K from the complete windows of a sample, of which there must be at least `queries`.
+        """Estimate K from the complete windows of a sample, which must be at least `queries`.
 
         Parameters
         ----------
         durations : int
-            The number of waits for which the estimate holds the accuracy, K and the given one among them.
+            The number of waits for which the estimate gives the accuracy, K and the given one among them.
         priced : callable
-            Lengthens K where that is cheaper.
+            Lengthens K if that is cheaper.
         """
         return _Estimation(self, sample).estimate(durations, k_ms, priced)
 
@@ -112,7 +113,7 @@ class _Estimation:
         return Estimate(*determined, since, waits, 1 - loss, error, promise, choice.costs(waits))
 
     def _level_fits(self, change: int, ratio: HazardRatio) -> Iterator[tuple[LevelFit, int]]:
-        """Yield the fits by the newest n windows, then by twice as many each time, back to the newest change."""
+        """Yield the fits to the newest n windows, then to twice as many each time, back to the newest change."""
         starts = self.windows.start(self.ends)
         since = int(self.units[change]) * self.windows.slide_ms + self.low
         available = max(int((starts >= since).sum()), 1)
@@ -132,9 +133,9 @@ class _Estimation:
         return DelayLevel.from_delays(self.delay[recent], self.weight[recent], block)
 
     def _blocks(self, change: int, unit: Ints, level: DelayLevel, ages: Ages) -> Ints:
-        """Return the block index of each tuple, given its unit of event time; blocks are longer than a burst.
+        """Return the block index of each tuple, given its unit of event time; a block is longer than a burst.
 
-        Their length follows from the losses of all units since the change, with the wait that the level needs.
+        Its length follows from the losses of all units since the change, with the wait that the level needs.
         """
         wait = shortest_wait(level.delays, level.steps(np.ones(1))[0], ages, self.allowed)
         series = self._unit_means(ages.at_most(self.delay - wait))[change:]
@@ -143,7 +144,7 @@ class _Estimation:
         return np.asarray((newest - unit) // length)
 
     def _winners_fit(self, since: int | None) -> tuple[WinnersFit, int]:
-        """Return the fit by winners alone, of all windows after the change."""
+        """Return the fit by winners alone, to all windows after the change."""
         is_recent = np.ones(len(self.ends), bool) if since is None else self.windows.start(self.ends) >= since
         count = max(int(is_recent.sum()), 1)
         first = len(self.ends) - count
@@ -161,7 +162,7 @@ class _Estimation:
         return HazardRatio(hazard, block_length(hazard, self.over + _LONGER))
 
     def _ages(self, level: DelayLevel) -> tuple[Ages, WinnersAges]:
-        """Return the ages to use, the winners' only if losses differ significantly; and the winners' own ages."""
+        """Return the ages to use (the winners' only if losses differ significantly), and the winners' own ages."""
         winners, age = self.sample.winners, self.sample.age
         chosen = slice(None, None, len(self.event) // _AGES + 1)
         row, end = self.windows.ends(self.windows.pane(self.event[chosen]), None, None)
@@ -184,7 +185,7 @@ class _Estimation:
         return exceeds(excess, self.over + _LONGER, SURE)
 
     def _unit_means(self, value: Floats) -> Floats:
-        """Return the weighted means of a value of tuples by unit of event time, as long as a slide."""
+        """Return the weighted mean of the tuples' values in each unit of event time, which is as long as a slide."""
         return np.asarray(sums_by_number(self.unit, value * self.weight) / sums_by_number(self.unit, self.weight))
 
 
@@ -197,7 +198,7 @@ class _Estimation:
 # .. [1] Aalen. Nonparametric inference for a family of counting processes. Annals of Statistics 6(4), 1978.
 
 CONTEMPORARIES = 200
-"""The number of tuples of neighbouring event times that are compared with each other."""
+"""The number of tuples with neighbouring event times that are compared with each other."""
 
 
 def cumulative_hazards(event: Ints, delay: Ints, weight: Floats, size: int = CONTEMPORARIES) -> Floats:
@@ -210,7 +211,7 @@ def cumulative_hazards(event: Ints, delay: Ints, weight: Floats, size: int = CON
     event, delay, weight : ndarray, shape (n,)
         Weights are positive.
     size : int
-        The least number of tuples that are compared with each other; fewer only where there are no more.
+        The least number of tuples that are compared with each other, if there are as many.
     """
     n = len(event)
     if not n:

@@ -15,14 +15,14 @@ from tailrace.ground.columns import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Ages:
-    """The distribution of tuples' ages at the ends of their windows: the winners', or all tuples'.
+    """The distribution of the ages of tuples (winners, or all) at the ends of their windows.
 
     Attributes
     ----------
     ages : ndarray, shape (n,)
         In ms, ascending.
     until : ndarray, shape (n + 1,)
-        The share of these tuples before each age, and 1 at last.
+        The share of these tuples with a smaller age, for each age; then 1.
     """
 
     ages: Ints
@@ -36,7 +36,7 @@ class Ages:
         return Ages(age[order], sums / sums[-1])
 
     def at_most(self, limit: Ints) -> Floats:
-        """Return the share of these tuples with at most this age, of the shape of `limit`."""
+        """Return the share of these tuples with at most this age; the shape is that of `limit`."""
         return np.asarray(self.until[np.searchsorted(self.ages, limit, side="right")])
 
 

@@ -1,4 +1,4 @@
-"""The two ways from a sample to the expected loss of each wait: by level and hazard ratio, and by winners alone."""
+"""Two fits of the expected loss of each wait to a sample: by level and hazard ratio, and by winners alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fit(Protocol):
         """Return the expected loss with each wait, shape (d,)."""
 
     def error(self, waits: Ints) -> Floats:
-        """Return the standard error of each loss, shape (d,); infinite where there are too few blocks."""
+        """Return the standard error of each loss, shape (d,); infinite if there are too few blocks."""
 
     def wait(self, allowed: float) -> int:
         """Return the shortest wait with at most the allowed loss, in ms."""
@@ -85,7 +85,7 @@ class WinnersAges:
     block : int
         The number of neighbouring windows that count as one observation.
     are_significant : bool
-        Whether the loss by them differs significantly from the loss by the ages of all tuples, which count if not.
+        Whether the loss by winners' ages differs significantly from the loss by all tuples' ages; if not, these count.
     """
 
     age: Ints
@@ -110,8 +110,8 @@ class WinnersFit:
     Attributes
     ----------
     needed, window, share : ndarray, shape (m,)
-        The delay of each winner less its age, in ms: it is lost with this wait or a shorter one. The number of its
-        window, from 0 on, and its share in it.
+        For each winner: its delay less its age, in ms (it is lost with this wait or a shorter one); the number of its
+        window, from 0 on; and its share in the window.
     block : int
         The least number of neighbouring windows that count as one observation.
     """
@@ -152,13 +152,13 @@ class WinnersFit:
 def interval(fit: Fit, k_ms: int, allowed: float) -> tuple[int, int, float]:
     """Return the 90 % interval of the wait with the allowed loss, and half the loss interval of K.
 
-    The loss of a wait is known but for a factor, so the ends of the interval are the waits for the allowed loss by
-    this factor more or less.
+    The loss of a wait is known up to a factor. The ends of the interval are the waits for the allowed loss, multiplied
+    and divided by this factor.
     """
     loss, error = float(fit.loss(np.array([k_ms]))[0]), float(fit.error(np.array([k_ms]))[0])
     if loss == 0 and math.isfinite(error) and (allowed > 0 or not k_ms):
         return k_ms, k_ms, 0.0
-    if not math.isfinite(error) or not allowed:  # without any loss K is the longest delay so far
+    if not math.isfinite(error) or not allowed:  # without losses K is the longest delay so far
         return 0, max(k_ms, fit.wait(0.0)), math.inf
     quantile = t_quantile(Z_90, fit.blocks)
     factor = math.exp(quantile * math.sqrt(math.log1p((error / loss) ** 2)))

@@ -45,13 +45,13 @@ class HazardRatio:
 
     @property
     def value(self) -> float:
-        """γ: 1 unless the measured one differs significantly."""
+        """γ; 1 unless the measured value differs significantly."""
         return self.measured if self.is_significant else 1.0
 
     def resampled(self, rows: int, rng: np.random.Generator) -> Floats:
         """Return γ of `rows` resamples of the blocks, shape (rows,).
 
-        A γ that counts as 1 varies as well, since it might have been found significant.
+        A γ that counts as 1 varies, too, since it might have been found significant.
         """
         each = means(self.hazard, self.block)
         if not len(each):

@@ -1,7 +1,7 @@
-"""The newest change of the delay distribution: older tuples do not describe the present one.
+"""Finds the newest change of the delay distribution: older tuples do not describe the present one.
 
-The split of a series that separates the most different means is a change if the difference exceeds what blocks of the
-series allow by far, with the means of its parts taken away: bursts are no change.
+Consider the split of a series into the parts with the most different means. It is a change if the difference far
+exceeds the variation of blocks within the parts, so that bursts are no change.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from tailrace.calibration.two_scales.blocks import block_length, means, t_quantile
 from tailrace.ground.columns import Floats
 
-_FEWEST, _USUAL = 5, 100  # of the series on each side of a change, and before the first one: what is usual
-_BEYOND = 6.0  # standard errors of the difference
+_FEWEST, _USUAL = 5, 100  # least length of each side of a change, and of the series before the first one
+_BEYOND = 6.0  # standard errors that the difference must exceed
 _LEAST_SPREAD = 1e-9
 
 
@@ -40,7 +40,7 @@ def _change(series: Floats, least: int) -> int:
     if best is None:
         return 0
     parts = [part for half in _halves(series, best) for part in _halves(half, _best_split(half))]
-    rest = np.concatenate([part - part.mean() for part in parts])  # in halves again: there may be other changes
+    rest = np.concatenate([part - part.mean() for part in parts])  # halves again, as there may be other changes
     length = block_length(rest)
     blocks = means(rest, min(length, len(rest) // 2))
     spread = math.sqrt(length * float(blocks.var(ddof=1)))
@@ -48,7 +48,7 @@ def _change(series: Floats, least: int) -> int:
 
 
 def _best_split(series: Floats, least: int = _FEWEST) -> _Split | None:
-    """Return the split with the most significant difference; None where the series is too short."""
+    """Return the split with the most significant difference; None if the series is too short."""
     n = len(series)
     if n < least + _FEWEST:
         return None

@@ -17,15 +17,15 @@ class LossSample:
     Attributes
     ----------
     event, delay : ndarray, shape (n,)
-        Event times, and t_max before the tick in which each tuple came less its event time, at least 0; in ms.
+        Event times and delays in ms. A delay is t_max before the tuple's tick less its event time, at least 0.
     ends : ndarray, shape (w,)
         The ends of the windows, in ms, ascending.
     window : ndarray, shape (m,)
         The number of each step's window, in [0, w).
     need : ndarray, shape (m,)
-        The shortest wait that reaches the step, in ms, at least 1. A wait of 0 reaches all that is not here.
+        The shortest wait that reaches the step, in ms, at least 1. Steps that a wait of 0 reaches are left out.
     came : ndarray, shape (m,)
-        t_max when the tuple came that the step waits for, in ms.
+        t_max (ms) when the tuple came that the step needs.
     share : ndarray, shape (m,)
         The accuracy that the window loses with any shorter wait. It may be negative: the mean of fewer values may be
         nearer to the exact one.
@@ -40,7 +40,7 @@ class LossSample:
     share: Floats
 
     def where(self, mask: NDArray[np.bool_]) -> LossSample:
-        """Select windows; all tuples stay."""
+        """Select windows, and keep all tuples."""
         chosen = mask[self.window]
         window = (np.cumsum(mask) - 1)[self.window[chosen]]
         need, came = self.need[chosen], self.came[chosen]

@@ -1,4 +1,4 @@
-"""Calibration of answers that each tuple counts in: aggregates and pairs. K follows from the losses themselves.
+"""Calibration of aggregates and pairs, in which each tuple counts: K follows from the measured losses.
 
 A ranking holds few tuples, and needs a model of the others' delays (`estimator.TwoScales`). An aggregate changes with
 each of its tuples, and a join's recall with each pair, so the newest n windows have thousands of losses to measure.
@@ -31,7 +31,7 @@ class MeasuredLosses:
     size_ms, unit_ms : int
         The length of a window, and of a unit of time: the distance of neighbouring windows.
     queries : int
-        n, the number of windows that K is from at least.
+        n, the least number of windows for K.
     accuracy : float
         ε, the least mean accuracy, in (0, 1].
     tick_ms : int
@@ -89,7 +89,7 @@ class MeasuredLosses:
     def _fits(self, sample: LossSample, since: int | None) -> Iterator[tuple[MeasuredFit, int]]:
         """Yield the fits by the newest n windows, then by twice as many each time, back to the newest change.
 
-        Blocks are longer than a burst, as all windows since the change show it.
+        Blocks are longer than a burst, whose length all windows since the change show.
         """
         available = len(sample.ends)
         if since is not None:

@@ -1,8 +1,9 @@
-"""The loss of accuracy with each wait, measured on every tuple of some windows; no model of delays is needed.
+"""The loss of accuracy with each wait, measured on every tuple of windows, without a model of delays.
 
 The errors of neighbouring windows are correlated, as a late tuple is late for all windows over it. So losses are summed
-by the time at which the tuple came that ends them: tuples with independent delays give independent sums. Losses that
-end after the newest window stand for those that older windows left to the first ones (circular blocks [1]_).
+by the time at which the tuple that ends them came: tuples with independent delays give independent sums. Losses that
+end after the newest window are counted at the start, in place of losses from before the first window (circular blocks
+[1]_).
 
 References
 ----------
@@ -42,7 +43,7 @@ class MeasuredFit:
 
     @property
     def units(self) -> int:
-        """The number of units that the windows end in, at least 1."""
+        """The number of units in which windows end, at least 1."""
         ends = self.sample.ends
         return int((ends[-1] - ends[0]) // self.unit_ms) + 1
 
@@ -75,6 +76,6 @@ class MeasuredFit:
 
     @property
     def _falls(self) -> tuple[Ints, Floats]:
-        """The distinct needs, ascending, and by how much the mean loss falls at each."""
+        """The distinct needs, ascending, and the fall of the mean loss at each."""
         needs, number = np.unique(self.sample.need, return_inverse=True)
         return needs, sums_by_number(number, self.sample.share) / len(self.sample.ends)

@@ -12,7 +12,7 @@ from tailrace.ground.columns import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Winners:
-    """The tuples that make up the exact answers of windows; m of them, one for each window that a tuple wins in.
+    """The tuples in the exact answers of windows; m rows, one for each window in which a tuple wins.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Winners:
 class DelaySample:
     """n tuples with their delays, and the winners among them.
 
-    A window without a tuple that it should hold is one that closed before the tuple came: with a wait d that is so
-    where the tuple's delay is at least d plus its age, which is the time from its event time to the window's end.
+    A window lacks a tuple if it closed before the tuple came. With a wait d, that is so if the tuple's delay is at
+    least d plus its age, the time from its event time to the window's end.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class DelaySample:
     delay : ndarray, shape (n,)
         t_max before the tick in which the tuple came, less its event time, in ms; 0 for a tuple ahead of t_max.
     weight : ndarray, shape (n,)
-        How much a tuple counts among the others: every key of a window counts alike in its accuracy.
+        The weight of each tuple: in the accuracy of a window all keys count equally.
     winners : Winners
     """
 
@@ -63,7 +63,7 @@ class DelaySample:
 
 
 def weights_by_key(key: Ints, block: Ints) -> Floats:
-    """Return weights by which all keys of a block of event time count alike, and all blocks count alike.
+    """Return weights with which all keys of a block of event time count equally, and so do all blocks.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 
 _RANKS, _LATEST = 1_500, 500
-"""A level of more delays is reduced to `_RANKS` of them by rank, and the `_LATEST` greatest ones."""
+"""If there are more delays, `_RANKS` of them are kept by rank, and the `_LATEST` greatest ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class DelayLevel:
     Attributes
     ----------
     delays : ndarray, shape (n,)
-        Different delays in ms, ascending. Where there are too many, each stands for those below it as well.
+        Distinct delays in ms, ascending. If there were too many, each also represents those below it.
     mass : ndarray, shape (b, n)
         The weight of the tuples of each block that have such a delay.
     """
@@ -46,12 +46,12 @@ class DelayLevel:
         return len(self.mass)
 
     def survival(self, delay: Ints) -> Floats:
-        """Return S, the share of tuples with at least each of these delays; of the shape of `delay`."""
+        """Return S, the share of tuples with at least each of these delays; the shape is that of `delay`."""
         tail = np.append(np.cumsum(self.mass.sum(axis=0)[::-1])[::-1], 0.0)
         return np.asarray(tail[np.searchsorted(self.delays, delay)] / tail[0])
 
     def steps(self, hazard_ratio: Floats, counts: Floats | None = None) -> Floats:
-        """Return by how much S^γ falls at each delay, shape (r, n); rows sum to 1.
+        """Return the fall of S^γ at each delay, shape (r, n); rows sum to 1.
 
         Parameters
         ----------

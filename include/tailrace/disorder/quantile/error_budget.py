@@ -1,4 +1,4 @@
-"""Choice of the level that keeps a promise, from the simulated errors of each level and the actual errors so far."""
+"""Chooses the level that keeps a promise, by the simulated errors of each level and the actual errors so far."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tailrace.disorder.quantile.what_if import LEVELS
 MEMORY = 3_000
 """Memory of the shares of wrong answers, in windows."""
 
-_NEAR = 60  # windows that may be off for one common reason, such as a burst
-_MARGIN = 0.5  # standard errors by which a share may exceed its measurement
-_PRIOR = 3.0  # windows that count as bad in advance: of n good ones less than 3 / n are off, with 95 % confidence
-_GOAL = 0.82  # part of the risk that is used in the long run
-_MAX_DEBT = 0.4  # of the windows that may be off in MEMORY: so large a debt would use up the whole risk
-_MIN_RISK = 0.4  # part of the risk that levels may use however large the debt is
+_NEAR = 60  # windows that may be off for the same reason, such as a burst
+_MARGIN = 0.5  # standard errors that are added to a measured share
+_PRIOR = 3.0  # windows that count as bad in advance: if n are good, less than 3 / n are off, with 95 % confidence
+_GOAL = 0.82  # the part of the risk that is used in the long run
+_MAX_DEBT = 0.4  # a debt of this part of the windows that may be off in MEMORY would use up the whole risk
+_MIN_RISK = 0.4  # the part of the risk that levels may use even with a large debt
 
 _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
 
 
 @dataclass
 class ErrorBudget:
-    """Decaying counts of the answers that each level gets wrong in simulation, and of actually wrong answers.
+    """Decaying counts of the answers that are wrong with each level in simulation, and of actually wrong answers.
 
     It covers one column of answers, whose `name` is in its state.
 
@@ -37,7 +37,7 @@ class ErrorBudget:
     answers, windows : float
         Decaying sums of answers, and of windows.
     credit : float
-        The number of windows that may still be off before the goal is missed; negative: a debt.
+        The number of windows that may still be off before the goal is missed; a negative number is a debt.
     """
 
     off: Floats
@@ -74,15 +74,15 @@ class ErrorBudget:
 
             (n · share + 3 · min(level / `error`, 1)) / (n + 3) + doubt,
 
-        as if there had been three more windows, as bad as Markov's inequality allows. While all windows are good the
+        as if there had been three more windows, as bad as Markov's inequality allows. While all windows are good, the
         level rises by `error` · `risk` with every three of them; from level ≥ `error` on this is the rule of three. The
         weight of the three windows fades with 1 / n, and the doubt, a sampling error, with 1 / √n.
         """
         safe_level = error * risk
         if not self.windows:
             return safe_level
-        # Near windows are off together. The factor (1 − near²) · squares, the variance of sums over near windows,
-        # includes their correlation.
+        # Near windows are off together. (1 − near²) · squares, the variance of sums over near windows, includes their
+        # correlation.
         near = 1 - 1 / _NEAR
         doubt = _MARGIN * np.sqrt((1 - near**2) * self.squares) / self.answers
         worst, weight = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _PRIOR)

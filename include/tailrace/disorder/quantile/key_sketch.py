@@ -1,6 +1,6 @@
 """Bottom-k sketch of the keys to sample: in each stretch of event time the keys with the smallest hashes.
 
-It is deterministic and does not depend on how the log is cut into batches. Each stretch chooses its own keys, so that
+It is deterministic, and does not depend on the cuts of the log into batches. Each stretch chooses its own keys, so that
 keys which no longer occur make room for others.
 """
 

@@ -25,8 +25,8 @@ GRID: Ints = np.concatenate([np.arange(_LINEAR_MS + 1), np.ceil(_LINEAR_MS * _RA
 MEMORIES = np.array([1_000.0, 10_000.0, 100_000.0])
 """Memories of the histograms, in tuples: each tuple multiplies the weight of those before it by e^(−1 / memory)."""
 
-_MIN_MEMORY = 2  # windows: no memory is shorter, however dense the stream
-_MIN_TUPLES = 5  # beyond a level: where a memory has fewer, the next longer one is used
+_MIN_MEMORY = 2  # the least memory in windows, even for a dense stream
+_MIN_TUPLES = 5  # the least tuples beyond a level in a memory; otherwise the next longer one is used
 _ROUNDING = 1 - 1e-12  # tolerance for the rounding errors of doubles
 
 
@@ -39,9 +39,9 @@ def cells(wait: Ints) -> Ints:
 class LatenessHistogram:
     """Decayed histograms of the waits of tuples, one for each memory.
 
-    A tuple's *wait* is the least K with which no window would have missed it. A *level* is a share of tuples, and its K
-    the least wait that no more than that share exceeds. Small levels use a longer memory, which holds enough tuples
-    beyond them.
+    A tuple's *wait* is the least K with which no window would have missed it. A *level* is a share of tuples; its K is
+    the least wait that at most this share exceeds. Small levels use a longer memory, which has enough tuples beyond
+    them.
 
     Attributes
     ----------
@@ -91,29 +91,28 @@ class CumulativeLateness:
         return np.maximum.accumulate(k_ms)
 
     def at_one(self, level: float) -> int:
-        """Return K in ms of one level."""
+        """Return K (ms) for a single level."""
         upto = self.upto[np.searchsorted(MEMORIES[:-1], _MIN_TUPLES / level)]
         return int(GRID[np.searchsorted(upto[:-1], (1 - level) * upto[-1] * _ROUNDING)])
 
 
-_REMAINDER = 0.125  # of `error` · `risk`: the share of a window that may still arrive when it is judged
+_REMAINDER = 0.125  # times `error` · `risk`: the share of a window that may be missing when it is judged
 _SIMULATED_LEVELS, _OWN_LEVEL = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
 class Quantile(PromisingPolicy):
     """Slack K = the shortest wait that at most a share of the newest tuples exceeds; this share is the *level*.
 
-    Decaying histograms of the waits of tuples (`lateness_histogram`), primarily of the newest thousand, give K for a
-    level. In a burst K rises within a fraction of a second, and falls after it. A single tuple, however late, is one of
-    a thousand.
+    Decaying histograms of the waits of tuples, primarily of the newest thousand, give K for a level. In a burst K rises
+    within a fraction of a second, and falls after it. A single very late tuple is one of a thousand.
 
     The level that keeps the promise depends on the delays, the values, the function, and the number of tuples in a
-    window. No assumption is made about these. A ladder of levels is simulated (`what_if`): ticks alone determine what
-    every window would have held with each level. Once nearly all of a window's tuples have arrived, a sample of the
-    partials (`window_sample`) shows with which levels its answers would have been off by `error` or more. The shares of
-    such answers give the largest level that keeps the promise, with a margin for uncertainty, and a smaller level while
-    more answers have been off than promised (`error_budget`). Each promised column of answers has its own budget, and
-    the least of their levels counts.
+    window. No assumption is made about these. A ladder of levels is simulated (`what_if`): ticks determine the tuples
+    that every window would have held with each level. Once nearly all of a window's tuples have arrived, a sample of
+    the partials (`window_sample`) shows with which levels its answers would have been off by `error` or more. The
+    shares of such answers give the largest level that keeps the promise, with a margin for uncertainty; and a smaller
+    level while more answers were off than promised (`error_budget`). Each promised column of answers has its own
+    budget, and the least of their levels counts.
 
     Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
     (Markov's inequality). Each window that is judged good counts at once: from the first one on the level rises and K

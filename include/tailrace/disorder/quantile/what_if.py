@@ -1,4 +1,4 @@
-"""Simulation of all levels at once: what windows would have held with each level's slack K (allowed lateness)."""
+"""Simulates all levels at once: the tuples that windows would have held with each level's K (allowed lateness)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.windows.windows import Windows
 
 LEVELS = np.concatenate([[1.0], 0.5 / 1.4 ** np.arange(30)])
-"""Levels: the share of tuples that are not waited for, from all (K = 0) down to 3 in 100,000; shape (s,)."""
+"""Levels: shares of tuples for which windows do not wait, from all (K = 0) down to 3 in 100,000; shape (s,)."""
 
-_OVERLAP = 8  # simulated windows over one point in time, up to nearly twice as many; others are left out
+_OVERLAP = 8  # simulated windows over a point in time (up to nearly twice as many); others are left out
 _MAX_OPEN = 512  # simulated windows whose late tuples may still arrive; others are left out
 
 
 @dataclass
 class WhatIf:
-    """Simulation of the closing of windows with the K of each level, as if it had been in force all the time.
+    """Simulates the closing of windows with the K of each level, as if that level had always been in force.
 
     Attributes
     ----------
     frontier : ndarray, shape (s + 1,)
-        Frontier F (the watermark) with each level, and in the last place the policy's own; moved by ticks, not by
-        silence.
+        Frontier F (the watermark) with each level, and last the policy's own; moved by ticks, not by silence.
     end : ndarray, shape (w,)
         Ends of the windows that are not judged yet, ascending.
     held : ndarray, shape (w, s + 1)
-        How far t_max was beyond each window's end when it closed; `AFTER_ALL` while it is open. Where a fall of K
-        closed it, and not t_max, the tuples of that tick count as missed, which is on the safe side.
+        The distance of t_max beyond each window's end when the window closed; `AFTER_ALL` while it is open. If a fall
+        of K closed it, and not t_max, the tuples of that tick count as missed, to be safe.
     """
 
     windows: Windows
@@ -69,7 +68,7 @@ class WhatIf:
             self.held = np.concatenate([self.held, np.full((len(end), len(self.frontier)), AFTER_ALL)])
 
     def close(self, levels: slice, t_max: int, k_ms: Ints | int) -> None:
-        """Advance the frontiers of some levels, each by its K, and close the windows that they pass."""
+        """Advance the frontiers of levels, each by its K, and close the windows that they pass."""
         self.frontier[levels] = np.maximum(self.frontier[levels], t_max - k_ms)
         held, age = self.held[:, levels], t_max - self.end[:, None]
         closes = (held == AFTER_ALL) & (self.end[:, None] <= self.frontier[levels])

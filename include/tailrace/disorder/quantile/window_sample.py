@@ -16,15 +16,15 @@ from tailrace.disorder.tick_statistics import TickRows
 from tailrace.windows.windows import Windows
 
 SAMPLED = "row_"
-"""Prefix of the columns of the sample in the state of a policy; no other part of it begins with it."""
+"""Prefix of the sample's columns in the state of a policy; no other part has it."""
 
 _NAMES = ("pane", "group", "before")
-_MAX_CELLS, _MIN_WAITS = 2_000_000, 64  # partials times distinct waits evaluated at once; waits allowed in any case
+_MAX_CELLS, _MIN_WAITS = 2_000_000, 64  # partials times distinct waits at once; waits always allowed
 
 
 @dataclass(frozen=True)
 class WindowSample:
-    """Partials of the keys in the sample, of this call and of earlier ones.
+    """Partials of the sampled keys, from this call and earlier ones.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class WindowSample:
     def restore(
         windows: Windows, promised: PromisedAnswers, state: PolicyState, sample: TickRows, before: Ints
     ) -> WindowSample:
-        """Restore the partials of earlier calls and add this call's, with t_max before each as `before`, shape (m,)."""
+        """Restore the partials of earlier calls, and add this call's; `before` is t_max before each, shape (m,)."""
         new = sample.columns | {"before": before}
         names = (*_NAMES, *promised.columns)
         earlier = {name: state.get(SAMPLED + name, new[name][:0]) for name in names}
@@ -58,7 +58,7 @@ class WindowSample:
         return WindowSample(windows, promised, columns, at[order], KeySketch.restore(windows, state, sample)[0])
 
     def checkpoint(self, end: Ints, t_max: int) -> PolicyState:
-        """Return as state the partials of windows that end after t_max, or at one of the given ends, which ascend."""
+        """Return as state the partials of windows that end after t_max, or at one of the given ascending ends."""
         pane = self.columns["pane"]
         index = np.searchsorted(end, pane, side="right")  # the first given end after the pane's start
         next_end = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[index]
@@ -73,7 +73,7 @@ class WindowSample:
         Returns
         -------
         ndarray, shape (a, m)
-            For each of a promised columns and m keys the least K, in ms, with which the answer is off by less than
+            For each of a promised columns and m keys: the least K (ms) with which the answer is off by less than
             `error`.
         """
         partials = self._partials(end, tick)
@@ -82,12 +82,12 @@ class WindowSample:
         return self.promised.required_slack(error, *partials)
 
     def off(self, end: int, tick: int, error: float, age: Ints, curves: CoverageCurves) -> NDArray[np.bool_]:
-        """Test which answers of the window with this end are off where it closes at l ages, as known at a tick.
+        """Test which answers of the window with this end are off if it closes at each of l ages, as known at a tick.
 
         Returns
         -------
         ndarray, shape (a, m, l)
-            Of a promised columns and m keys. Estimates are scaled by the coverage that the tick expects.
+            For a promised columns and m keys. Estimates are scaled by the expected coverage at the tick.
         """
         partials = self._partials(end, tick)
         if partials is None:
@@ -115,7 +115,7 @@ class WindowSample:
 
 
 def _coarsen(need: Ints) -> Ints:
-    """Round up waits of a window's partials, shape (n,), where too many are distinct."""
+    """Round up the waits of a window's partials, shape (n,), if too many are distinct."""
     distinct, most = np.unique(need), max(_MAX_CELLS // len(need), _MIN_WAITS)
     if len(distinct) <= most:
         return need

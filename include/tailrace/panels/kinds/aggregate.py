@@ -24,9 +24,9 @@ class ShownAggregate(Shown):
     Attributes
     ----------
     function : str or None
-        Null for an expression over other columns, which is then in `of`.
+        Null for an expression over other columns, which is in `of`.
     of : str or None
-        The column of the values; null where tuples are counted.
+        The column of the values; null if tuples are counted.
     where : str or None
         The condition that selects its tuples.
     parameters : dict

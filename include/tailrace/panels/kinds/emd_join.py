@@ -36,7 +36,7 @@ class Boundaries(Shown):
     at : list of int or None
         The arrival time (ms) from which a plan holds; null for the stream's beginning.
     cuts : list of list
-        For each cut between two tasks, its position under each plan, in the unit of the key; null beyond all keys.
+        For each boundary between two tasks, its position under each plan, in the unit of the key; null beyond all keys.
     hot : list of list
         The hot spans of each plan, by their least keys. Two tasks share a hot span.
     """
@@ -65,10 +65,10 @@ class EmdJoinAnswer(KindAnswer):
     loads : TaskLoads
         The exact distances that each task computed.
     filters : list of Filter
-        In the order in which candidates meet them; the rest is computed exactly.
+        In the order of their application; pairs that they leave undecided are computed exactly.
     candidates, exact, queries, pairs : int
-        The pairs within reach of event time; the exact distances of pairs; the exact distances of two queries, which
-        help to decide others; and the answered pairs.
+        The pairs within reach of event time; the exact distances of pairs; the exact distances between queries, which
+        help to decide pairs; and the answered pairs.
     """
 
     kind: Literal["emd_join"] = "emd_join"
@@ -125,7 +125,7 @@ def _filters(names: Sequence[str], counts: dict[str, int]) -> list[Filter]:
 
 
 def _boundaries(plans: Sequence[StampedFact], width: float) -> Boundaries:
-    """Return the cuts of each plan; plans of fewer tasks, such as before a rebuild, have fewer cuts."""
+    """Return the boundaries of each plan; plans for fewer tasks, such as before a rebuild, have fewer."""
     cuts = [_places(plan.value["bounds"][1:-1], width) for plan in plans]
     most = max(map(len, cuts), default=0)
     padded: list[list[float | None]] = [[*each, *[None] * (most - len(each))] for each in cuts]

@@ -27,16 +27,16 @@ from tailrace.storage.tables import Tables, within
 MOST_CELLS, MOST_VERSIONS = 2000, 100
 """The largest numbers of shown cells (the most loaded) and versions of the table (the newest)."""
 
-AT_ONCE = 4096  # rows of `metrics`, each with up to as many numbers as there are cells
+AT_ONCE = 4096  # rows of `metrics` at once; each has up to one number for each cell
 _INT, _REAL = pa.int64(), pa.float64()
 _COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "load": _REAL}
 _ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
 
 
 class Cell(Shown):
-    """A cell of the grid by its column and row, from 0 on, and the pairs of near geometries that were found in it.
+    """A cell of the grid by its column and row, from 0 on, and the number of near pairs that were found in it.
 
-    Pairs are counted before `where`, and those that came too late are counted, too.
+    Pairs are counted before `where`, including those that came too late.
     """
 
     x: int
@@ -52,7 +52,7 @@ class DimensionTableVersion(Shown):
     at : int or None
         The arrival time (ms) from which tuples were joined with it; null for the stream's beginning.
     rows : int or None
-        Its number of rows, without skipped ones; null where the evidence lacks it.
+        Its number of rows, without skipped ones; null if the evidence lacks it.
     """
 
     version: int
@@ -70,12 +70,12 @@ class DimensionTableFile(Shown):
 
 
 class SpatialJoinAnswer(KindAnswer):
-    """A spatial join: for two streams the work in a range of arrival, for a stream and a table the table's versions.
+    """A spatial join: of two streams, the work in a range of arrival; of a stream and a table, the table's versions.
 
     Attributes
     ----------
     grid : int or None
-        The cells along each side of the extent; null where tuples are not spread by cells.
+        The cells along each side of the extent; null if tuples are not spread by cells.
     extent : tuple of float or None
         minx, miny, maxx, maxy of the grid; points outside belong to the nearest cell.
     cells : list of Cell or None
@@ -84,7 +84,7 @@ class SpatialJoinAnswer(KindAnswer):
     cells_total : int
         The number of cells with pairs.
     loads : TaskLoads or None
-        The same by task over time.
+        The number of pairs by task over time.
     """
 
     kind: Literal["spatial_join"] = "spatial_join"
@@ -133,7 +133,7 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
 
 
 def _parts(tables: Tables, ends: tuple[int, int] | None) -> Iterator[pa.Table]:
-    """Yield rows of `metrics` in a range of arrival, some at a time, as the cells of all need much memory."""
+    """Yield rows of `metrics` in a range of arrival, some at a time, as the cells of all rows need much memory."""
     if ends is None:
         return
     columns = ["batch", "task", "committed", "loads"]
@@ -164,7 +164,7 @@ def _lists(loads: pa.MapArray, name: str) -> pa.ListArray:
 
 
 def _with_load(rows: pa.Table) -> pa.Table:
-    """Add the load of each row by its cells; for tasks without pairs the table has another measure."""
+    """Add the load of each row, summed over its cells; for tasks without pairs the table has another measure."""
     sums = [np.zeros(0)]
     for chunk in rows["loads"].chunks:
         lists = _lists(chunk, "load")
@@ -186,7 +186,7 @@ def _of_table(view: QueryView, section: SpatialJoinSection) -> SpatialJoinAnswer
 
 
 def _versions(facts: Sequence[StampedFact], path: str) -> list[DimensionTableVersion]:
-    """Return the versions of a table, whose numbers of rows are in the evidence after its path."""
+    """Return the versions of a table; the evidence has their numbers of rows after the table's path."""
     versions = []
     for fact in facts:
         said = _ROWS.match(fact.evidence.removeprefix(f"{path}: "))

@@ -21,7 +21,7 @@ class TaskLoads(Shown):
     tasks : list of list
         For each task, the total load of a point's batches.
     imbalance : list
-        The excess of the greatest load over the mean, in multiples of the mean; of a point's worst batch.
+        The excess of the greatest load over the mean, in multiples of the mean, for the worst batch of a point.
     """
 
     at: list[int]
@@ -42,7 +42,7 @@ def task_loads(rows: pa.Table) -> TaskLoads:
 
 
 def _imbalance(rows: pa.Table) -> Floats:
-    """Return the imbalance of the batch of each row, NaN where it had no load; shape (n,)."""
+    """Return the imbalance of each row's batch, NaN if it had no load; shape (n,)."""
     batches, of_batch = np.unique(rows["batch"].to_numpy(), return_inverse=True)
     load = np.nan_to_num(rows["load"].to_numpy())
     mean = np.bincount(of_batch, load, len(batches)) / np.maximum(np.bincount(of_batch, minlength=len(batches)), 1)

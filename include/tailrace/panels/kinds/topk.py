@@ -28,7 +28,7 @@ MOST_ROWS = 100
 """The largest number of shown rows of a ranking, the best ones."""
 
 _STEPS = tuple(64**power for power in range(4))
-"""How many slides behind the frontier the newest rankings are searched, before all are."""
+"""The number of slides behind the frontier in which the newest rankings are looked for first."""
 
 _WINDOW = ("key", "window_start", "window_end")
 
@@ -41,11 +41,11 @@ class RankedTuple(Shown):
     Attributes
     ----------
     rank, was_rank : int or None
-        As corrected, and as streamed; null where it was absent.
+        As corrected, and as streamed; null if it was absent.
     score : JSON value
         As `plain` writes it.
     values : dict
-        Its further columns, as `topk.select` names them.
+        Its further columns, named as in `topk.select`.
     """
 
     rank: int | None
@@ -61,7 +61,7 @@ class RankingVersion(Shown):
     Attributes
     ----------
     rows : list of Ranked
-        In order of rank, the best `MOST_ROWS`; empty where a correction retracted the ranking.
+        In order of rank, the best `MOST_ROWS`; empty if a correction retracted the ranking.
     gone : list of Ranked
         The tuples that were among the best as streamed, but not in the newest version.
     is_streamed, is_corrected : bool
@@ -137,7 +137,7 @@ def _rankings(view: QueryView, part: AnswerRange, names: list[str], limit: int) 
 
 
 def _best(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """Select the best rows of rankings, and the tuples that are among the best of the other rankings."""
+    """Select the best rows of rankings, and further tuples that are among the best in the other rankings."""
     best = others["id"].filter(pc.less_equal(others["rank"], MOST_ROWS)).unique()
     return rows.filter(pc.or_(pc.less_equal(rows["rank"], MOST_ROWS), pc.is_in(rows["id"], best)))
 
