@@ -86,7 +86,7 @@ class ActivityEvent(Shown):
     Attributes
     ----------
     at : int
-        When it was: of a death when the driver was last seen.
+        When it happened; for a death, when the driver was last seen.
     until : int or None
         The end of a problem; null where it is not over, or for other events.
     what : str
@@ -148,7 +148,9 @@ def _has_gone(view: QueryView, last: dict[str, Any]) -> bool:
     if read_observed(view.tables, last["made_at"], last["made_at"] + _APART_MS):
         return False
     reported = Status.read(view.layout)
-    if reported is not None and reported.started_ms == last["started_at"]:  # its table may be what it can't write
+    if (
+        reported is not None and reported.started_ms == last["started_at"]
+    ):  # it may report, and be unable to write its table
         return reported.state not in OVER and wall_ms() - reported.at_ms >= SILENT_MS
     return bool(wall_ms() - last["made_at"] >= _APART_MS)
 

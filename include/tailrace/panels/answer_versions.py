@@ -46,7 +46,7 @@ class SideBySide:
     streamed, latest : Table
         The existing rows.
     in_force : Table
-        A row of the version in force for each of the n rows; also of a retraction.
+        For each of the n rows, a row of the version in force, which may be a retraction.
     streamed_index, latest_index : ndarray, shape (n,)
         The index of each row in either table; −1 where the stream did not write it, or the latest version lacks it.
     is_changed : ndarray, shape (n,)

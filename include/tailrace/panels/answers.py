@@ -146,16 +146,16 @@ def _part(view: QueryView, request: AnswersRequest) -> AnswerRange:
 
 
 def _is_listed_here(model: AnswerModel, versions: pa.Table, answers: pa.Table) -> NDArray[np.bool_]:
-    """Test which listed answers are at their newest horizon; repeats of ids list a pair several times."""
+    """Test which listed answers stand at their newest horizon: a pair with a repeated id is listed several times."""
     newest = np.full(answers.num_rows, BEFORE_ALL)
     np.maximum.at(newest, model.identity.find(versions, answers), model.horizon(versions))
     return np.asarray(newest <= answers[HORIZON].to_numpy())
 
 
 def _first_answers(index: Ints, limit: int, count: int) -> tuple[int, int]:
-    """Return how many rows to show, about `limit`, and how many of the `count` answers: complete ones, at least one.
+    """Return the number of rows to show, about `limit`, and the number of their answers, of `count` in all.
 
-    `place` has the position of each row's answer in the list, ascending.
+    Only whole answers are shown, and at least one. `index` has the position of each row's answer in the list, in order.
     """
     if len(index) <= limit:
         return len(index), count

@@ -29,26 +29,25 @@ MOST_ROWS = 3_000_000  # rows of history that are read to find tuples
 
 
 class TooManyRows(Exception):
-    """Raised where tuples are among more rows than somebody waits for."""
+    """Raised where finding tuples would take longer than a reader waits."""
 
 
 def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ranges) -> pa.Table:
-    """Read the tuples for rows of `late` of one stream, from the segments that came in their ticks.
+    """Read the tuples that rows of `late` of one stream count, from the segments of the rows' ticks.
 
     Parameters
     ----------
     ranges : Ranges
-        The event times that they have.
+        The event times of the tuples.
 
     Raises
     ------
     TooManyRows
-        When more rows would be read than somebody waits for.
+        When more than `MOST_ROWS` rows of history would be read.
     """
     log = Log.read(reader, view.tables, AFTER_ALL)
-    if (
-        reader.tick_ms or len(view.query.streams) == 1
-    ):  # otherwise ticks are numbered over all streams, and segments by their own
+    # Without a tick length, ticks are numbered over all streams, and segments by their own stream's ticks.
+    if reader.tick_ms or len(view.query.streams) == 1:
         log = _in_ticks(log, late["tick"].to_numpy())
     log = log.of_events(ranges)
     pieces, read = log.pieces(ranges), log.reader()

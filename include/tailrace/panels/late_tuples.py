@@ -103,7 +103,7 @@ def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
     start, end = (answer[name][0].as_py() for name in ("window_start", "window_end"))
     names, margin_ms = (*OF_ROW, "pane_start"), model.late_margin_ms
     where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1)
-    if not isinstance(model, BySession):  # a session may also lack the tuples that one which it holds touches
+    if not isinstance(model, BySession):  # a session may have closed earlier, when it was shorter
         where &= within("frontier", end - 1, AFTER_ALL)
     late = view.tables.read("late", (*names, "key", "frontier"), where)
     missed = model.explode_late(late, *names, among=answer)
@@ -111,7 +111,7 @@ def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
 
 
 def _late_of_pair(view: QueryView, answer: pa.Table) -> pa.Table:
-    """Return the rows of `late` of a pair's two tuples; in windows, only as far as the window had closed before."""
+    """Return the rows of `late` for a pair's two tuples; for a pair in a window, those after the window had closed."""
     row = answer.to_pylist()[0]
     times = [row[f"{side}_time"] for side in SIDES]
     names, near = (*OF_ROW, "id", "event_time"), (within("event_time", time - 1, time) for time in times)

@@ -84,7 +84,7 @@ class _File(NamedTuple):
 
 
 def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int, most: int) -> tuple[pa.Table, bool]:
-    """Return the identities of the newest answers with their horizons, newest first; also of those taken back.
+    """Return the identities of the newest answers with their horizons, newest first; retracted ones are among them.
 
     Answers with the same horizon are ordered by keys or ids. A pair with several times, because of a repeated id, is
     listed for each of its horizons, so that a position does not depend on where the list begins.

@@ -89,9 +89,9 @@ class AnswerQuality(Shown):
 
 
 class Coverage(Shown):
-    """λ over all windows closed by an arrival time, the least of a point, and λ_thr if the policy has one.
+    """λ over all windows closed by an arrival time, and λ_thr if the policy has one.
 
-    `threshold` is the greatest of a point. `threshold_now` is the newest.
+    A point has the least `coverage` and the greatest `threshold` of its batches; `threshold_now` is the newest.
     """
 
     at: list[int]
@@ -173,9 +173,9 @@ def _on_disk(view: QueryView, in_force: Promise) -> list[str]:
 
 
 def _settings_since(view: QueryView) -> list[str]:
-    """Return, in words, since when other settings hold than while the judged answers were given.
+    """Return a note if the settings have changed since the judged answers were given.
 
-    Empty where a correction covers later arrivals: then some of the judged answers may be from after the change.
+    Return none where a correction covers later arrivals: some of the judged answers may be from after the change.
     """
     as_of, committed = greatest_ms(view.tables, "correction_runs", "as_of"), greatest_ms(view.tables, *_COMMITTED)
     tick_ms = view.query.tick_ms

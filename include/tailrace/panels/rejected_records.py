@@ -47,13 +47,13 @@ class RejectedFile:
                 yield in_ms(pa.Table.from_batches([batch]), "quarantine")
 
     def count(self, is_asked: IsAsked | None) -> int:
-        """Count the rows with a requested reason; all are where no reason is requested."""
+        """Count the rows with a requested reason; all rows where no reason is requested."""
         if is_asked is None:
             return self.rows
         return sum(pc.sum(is_asked(rows["reason"])).as_py() or 0 for rows in self.batches(["reason"], _REASONS_AT_ONCE))
 
     def between(self, columns: Sequence[str], start: int, stop: int, is_asked: IsAsked | None) -> pa.Table:
-        """Return the rows with a requested reason from number `start` to before `stop`, the last one first."""
+        """Return rows `start` to `stop` (exclusive) of those with a requested reason, the last one first."""
         kept, seen = list[pa.Table](), 0
         at_once = min(max(_BYTES * self.rows // max(self.size, 1), 1), _AT_ONCE)
         for batch in self.batches(columns, at_once):

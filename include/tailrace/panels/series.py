@@ -14,7 +14,7 @@ POINTS = 600
 """The largest number of points of a series, about as many as a chart has pixels."""
 
 How = Literal["sum", "min", "max", "mean", "first", "last"]
-"""The value of a point from its bucket: the smallest or the greatest where that is the worst."""
+"""How the rows of a bucket make the value of a point; `min` or `max` where that is the worst value."""
 
 
 def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:

@@ -45,7 +45,7 @@ class Change(Shown):
 def read_changes(tables: Tables, tick_ms: int, since: int) -> list[Change]:
     """Read the change that was in force at an arrival time (ms), and those after it, the oldest first.
 
-    There are none where the table `facts` does not exist. A stream may have ten thousand that are older.
+    Return none without the table `facts`. Older changes are not parsed, as a stream may have ten thousand of them.
     """
     if not tables.has("facts"):
         return []
@@ -95,7 +95,7 @@ def _text(value: Any) -> str:
 
 
 def _arrivals(tables: Tables, ticks: Ints, tick_ms: int) -> list[int | None]:
-    """Return the arrival times (ms) at which facts take effect that hold from some ticks on; None for the first one."""
+    """Return the arrival times (ms) at which ticks begin, from which facts hold; None for the first tick."""
     if tick_ms:
         return [tick * tick_ms if tick > 0 else None for tick in ticks.tolist()]
     if not (ticks > 0).any() or not tables.has("metrics"):
@@ -103,7 +103,7 @@ def _arrivals(tables: Tables, ticks: Ints, tick_ms: int) -> list[int | None]:
     taken = read_metrics(tables, ["newest_tick", "committed"]).drop_null().sort_by("newest_tick")
     position = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
     committed = taken["committed"].to_pylist()
-    committed += committed[-1:] or [None]  # of a tick to come, what it follows
+    committed += committed[-1:] or [None]  # a tick to come follows all that is committed
     return [
         committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), position.tolist(), strict=True)
     ]

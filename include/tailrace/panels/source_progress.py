@@ -20,14 +20,14 @@ _MOST_CUTS = 5_000  # of a topic, whose rows are counted by partition
 
 
 class PartitionProgress(Shown):
-    """A partition of a source: a directory of files, or a partition of a topic; all of a stream that has none.
+    """A partition of a source: a directory of files, or a partition of a topic. A stream without any is one partition.
 
     Attributes
     ----------
     rows : int
         The number of records read from it; for a topic's partition, within the range.
     passed : int or None
-        The arrival time up to which it was read, ms; of a partition of a topic, of the whole topic.
+        The arrival time up to which it was read, ms; for a partition of a topic, that of the whole topic.
     is_idle : bool or None
         Whether its stream is recorded as idle, so that no tick waits for it. None for a topic's partition.
     is_holding : bool

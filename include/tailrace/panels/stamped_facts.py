@@ -64,10 +64,10 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
 
 
 def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[StampedFact], int]:
-    """Read the plans that took effect at an arrival time in (low, high], after the one in force at `low`.
+    """Read the plan in force at an arrival time `low`, and the plans that took effect in (low, high].
 
-    Return them oldest first, and their total number. Of more than `most`, every n-th one and the last are read. The
-    arrival of a plan's first segment counts, as the arrival of a join's streams may differ.
+    Return them oldest first, and their total number. Of more than `most`, every n-th one and the last are read. A plan
+    takes effect when its first segment arrives, as the arrival of a join's streams may differ.
     """
     first, last = _segments_within(tables, low, high)
     is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")

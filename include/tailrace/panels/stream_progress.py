@@ -34,8 +34,8 @@ class StreamProgress:
     ----------
     segments : ReadSegments
     late, late_of_directories : ndarray, shape (n,), or None
-        The late tuples of the range, by segment, in ticks that one file has, or that the files of one directory have.
-        None where there are too many rows.
+        The late tuples of the range by segment: those in ticks of a single file, and those in ticks of a single
+        directory. None where there are too many rows.
     reached : int or None
         The arrival time that it has reached, ms.
     is_idle, is_holding : bool

@@ -33,8 +33,8 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
     Raises
     ------
     UnknownError
-        When there are too many late tuples, or answers are pairs: only its partners determine the pairs that a late
-        tuple missed.
+        When there are too many late tuples, or answers are pairs: which pairs a late tuple missed depends on its
+        partners.
     """
     tables, model = view.tables, view.kind.answers
     until = committed_until(tables)
@@ -58,7 +58,7 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
 def _of_sessions(
     view: QueryView, model: BySession, horizons: tuple[int, int], gaps: Sequence[Interval]
 ) -> pa.Table | None:
-    """Return the same of sessions: a correction may have left a late tuple alone, as its session was open."""
+    """Return the same for sessions: a correction skips a late tuple while its session is open."""
     low, high = horizons
     versions = view.answers.versions(Overlapping((np.array([low]), np.array([high]))), withheld=True)
     latest = model.identity.latest(versions)

@@ -16,7 +16,7 @@ _TIMES = ["as_of", "emitted_at"]
 
 
 class WallClock(Shown):
-    """The arrival time up to which answers hold their tuples, and when they were emitted: the latest of a point."""
+    """For each point, the arrival time up to which answers include tuples, and the latest time of their emission."""
 
     at: list[int]
     emitted_at: list[int | None]
