@@ -335,7 +335,7 @@ def test_a_damaged_table_costs_the_facts_that_need_it_and_is_named(layout):
     (damaged,) = facts.damaged
     assert (damaged.where, damaged.fields) == (str(file), ["uncorrected"])
     assert "10 bytes" in damaged.fault
-    assert damaged.remedy.startswith("tailrace drain readings")
+    assert damaged.remedy.startswith("Run tailrace drain readings")
 
 
 def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole(layout):

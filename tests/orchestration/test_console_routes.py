@@ -433,7 +433,7 @@ def test_a_driver_host_that_is_down_is_one_problem_beside_what_streams_report(cl
     }
     assert (found["is_host_down"], found["unknown"], found["ill"]) == (True, 1, 0)
     (problem,) = found["problems"]
-    assert (problem["where"], problem["remedy"]) == ("the driver host", "start it, or mend its connection")
+    assert (problem["where"], problem["remedy"]) == ("the driver host", "Start it, or mend its connection")
     assert [problem["where"] for problem in get(client, f"{QUERY}/summary")["problems"]] == ["the driver host"]
 
 
@@ -628,7 +628,7 @@ def test_the_last_report_of_a_driver_that_is_not_over_has_an_age(client, layout,
 def test_an_order_that_there_is_not_is_refused(client, sort):
     answer = client.get(STREAMS, params={"sort": sort})
     assert answer.status_code == 409
-    assert answer.json()["problems"][0]["remedy"].startswith("a column")
+    assert answer.json()["problems"][0]["remedy"] == "Right would be: a column, as state, name or late_hour"
 
 
 def test_the_head_of_a_page_names_its_dags_and_parts(client):
@@ -976,6 +976,6 @@ def test_a_warehouse_that_is_away_is_said_and_may_pass(client, monkeypatch):
     answer = client.get(STREAMS)
     assert answer.status_code == 503
     assert answer.json() == {
-        "problems": [{"where": "the driver host", "fault": "no answer", "remedy": "wait: it is asked again"}],
+        "problems": [{"where": "the driver host", "fault": "no answer", "remedy": "Wait: the page asks again"}],
         "is_temporary": True,
     }

@@ -271,7 +271,7 @@ def test_what_a_warehouse_holds_of_a_stream_is_observed(tmp_path):
 def test_a_problem_with_a_deadline_says_when_the_driver_ends():
     assert state(problem="source: gone", gives_up_ms=NOW).why.splitlines() == [
         "source: gone",
-        "unless that is over by 2027-01-15T08:00:00.000Z, its driver ends then",
+        "its driver ends at 2027-01-15T08:00:00.000Z unless that is over by then",
     ]
     assert state(problem="source: gone").why == "source: gone"
 

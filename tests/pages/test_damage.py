@@ -34,7 +34,7 @@ def test_a_part_whose_table_is_damaged_says_so_and_what_to_do_and_the_others_wor
         if shown.count():
             damaged.add(part)
             expect(shown).to_contain_text("a part of its log is lost or damaged")
-            expect(shown).to_contain_text("Do: ")
+            expect(shown).to_contain_text("Run tailrace drain damaged, if a driver runs it; then ")
             assert all(REFUSAL in fault for fault in watched.faults[before:])
             watched.expected += [REFUSAL] * len(watched.faults[before:])
         page.close()
@@ -49,7 +49,7 @@ def test_a_damaged_results_costs_the_frontier_its_wall_clock_alone(bed, window):
     damaged = page.locator("#part").get_by_role("group", name="Damaged")
     expect(damaged).to_contain_text(str(bed.warehouse.layout("damaged").table("results")))
     expect(damaged).to_contain_text("a part of its log is lost or damaged")
-    expect(damaged).to_contain_text("Do: ")
+    expect(damaged).to_contain_text("Run tailrace drain damaged, if a driver runs it; then ")
     expect(page.get_by_role("group", name="Problem")).to_have_count(0)
     expect(page.locator("#part figure.chart canvas").first).to_be_visible()
     with bed.client("admin") as client:
@@ -124,7 +124,7 @@ def test_a_cut_file_of_the_answers_makes_its_stream_ill_and_costs_only_what_need
     cut.write_bytes(cut.read_bytes()[:100])
     expect(row).to_contain_text(f"{cut}: it is damaged: it has 100 bytes", timeout=LONG_MS)
     card = page.locator(".ill article").filter(has=page.get_by_role("link", name="cut", exact=True))
-    expect(card).to_contain_text("Do: tailrace drain cut, if a driver runs it; then mv ")
+    expect(card).to_contain_text("Run tailrace drain cut, if a driver runs it; then mv ")
     page.close()
     page = window().page(f"{PAGES}queries/cut?part=frontier")
     await_page(page)

@@ -134,7 +134,7 @@ class QueryCatalogue:
             if name in files or layout.stream.is_dir():
                 return QueryView(layout, files.get(name))
         fault = "it is neither declared nor in the warehouse"
-        raise NotFound([Problem(f"query {name}"[:200], fault, "choose one of the page Streams")])
+        raise NotFound([Problem(f"query {name}"[:200], fault, "to choose one of the page Streams")])
 
     @staticmethod
     def fault(name: str) -> str | None:

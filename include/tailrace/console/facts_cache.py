@@ -252,4 +252,4 @@ def _lost(files: FileCheck) -> tuple[DamagedTable, ...]:
         problems = files.problems()
     except (OSError, DeltaError):  # the disk, or the store, is away: the facts say so
         return ()
-    return tuple(DamagedTable(where=each.where, fault=each.fault, remedy=each.remedy, fields=[]) for each in problems)
+    return tuple(DamagedTable.from_problem(each, []) for each in problems)

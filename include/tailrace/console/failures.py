@@ -32,13 +32,13 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(OSError)
     def _away(request: Request, error: Exception) -> Response:
         where = "the driver host" if isinstance(error, DriverHostDown) else "the warehouse"
-        problem = Problem(where, str(error) or type(error).__name__, "wait: it is asked again")
+        problem = Problem(where, str(error) or type(error).__name__, "to wait: the page asks again")
         return problems_of(HTTPStatus.SERVICE_UNAVAILABLE, [problem], is_temporary=True)
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(request: Request, error: RequestValidationError) -> Response:
         problems = [
-            Problem(".".join(map(str, each["loc"])), str(each["msg"]), "take an address that a page has")
+            Problem(".".join(map(str, each["loc"])), str(each["msg"]), "to take an address that a page has")
             for each in error.errors()
         ]
         return problems_of(HTTPStatus.CONFLICT, problems)
@@ -48,7 +48,8 @@ def add_handlers(app: FastAPI) -> None:
         """Lead a browser that wants a page to the log-in; answer others as JSON."""
         if error.status_code == HTTPStatus.UNAUTHORIZED and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(_log_in(request), HTTPStatus.SEE_OTHER)
-        remedy = "log in to Airflow" if error.status_code == HTTPStatus.UNAUTHORIZED else "ask for the right in Airflow"
+        is_unknown = error.status_code == HTTPStatus.UNAUTHORIZED
+        remedy = "to log in to Airflow" if is_unknown else "to ask for the right in Airflow"
         return problems_of(error.status_code, [Problem(request.url.path, str(error.detail), remedy)])
 
 
@@ -60,6 +61,6 @@ def _log_in(request: Request) -> str:
 
 
 def problems_of(status: int, problems: Sequence[Problem], is_temporary: bool = False) -> JSONResponse:
-    """Return an answer with some problems."""
-    listed = [{"where": each.where, "fault": each.fault, "remedy": each.remedy} for each in problems]
+    """Return an answer with some problems; their remedies are sentences."""
+    listed = [{"where": each.where, "fault": each.fault, "remedy": each.advice} for each in problems]
     return JSONResponse({"problems": listed, "is_temporary": is_temporary}, status)

@@ -62,7 +62,7 @@ def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
     kind, _, name = dag_id.partition("_")
     if kind not in DAG_KINDS or not is_query_name(name):
         fault = "it belongs to no query of tailrace"
-        raise NotFound([Problem(f"DAG {dag_id}"[:200], fault, f"take a DAG called {' or '.join(DAG_KINDS)}_QUERY")])
+        raise NotFound([Problem(f"DAG {dag_id}"[:200], fault, f"to take a DAG called {' or '.join(DAG_KINDS)}_QUERY")])
     root = str(request.scope.get("root_path", ""))
     return RedirectResponse(f"{root}/queries/{name}", 303)
 
@@ -93,7 +93,7 @@ def _file(path: str, request: Request, version: str | None = None) -> Response:
             if request.headers.get("If-None-Match") == tag:
                 return Response(status_code=304, headers=headers)
             return Response(content, media_type=_TYPES[file.suffix], headers=headers)
-    raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "take an address that a page has")])
+    raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "to take an address that a page has")])
 
 
 def _version() -> str:

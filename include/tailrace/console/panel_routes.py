@@ -56,7 +56,8 @@ def _settings(panel: Panel, values: dict[str, str]) -> Any:
         return panel.request.model_validate(values)
     except ValidationError as error:
         problems = [
-            Problem(".".join(map(str, each["loc"])), each["msg"], "take a link of the page") for each in error.errors()
+            Problem(".".join(map(str, each["loc"])), each["msg"], "to take a link of the page")
+            for each in error.errors()
         ]
         raise Refused(problems) from None
 

@@ -143,7 +143,7 @@ class Hosted:
             return known
         except (Refused, OSError) as error:  # a file of the host may belong to another user
             self.down.append(
-                Problem("driver host", str(error).split("\n")[0], "make its files readable to Airflow's user")
+                Problem("driver host", str(error).split("\n")[0], "to make its files readable to Airflow's user")
             )
             return known
         alone = {name: QueryView(Layout.for_query(warehouse, name), None) for name in names if is_query_name(name)}
@@ -202,7 +202,7 @@ class Hosted:
             return None
 
     def _is_down(self, error: DriverHostDown) -> None:
-        self.down.append(Problem("the driver host", str(error), "start it, or mend its connection"))
+        self.down.append(Problem("the driver host", str(error), "to start it, or to mend its connection"))
 
 
 def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:

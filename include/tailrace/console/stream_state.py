@@ -19,7 +19,7 @@ from tailrace.storage.status import CUT_SHORT, ENDINGS, OVER, SILENT_MS, Status,
 
 Tone = Literal["good", "warn", "bad", "idle"]
 
-_AHEAD_MS = 60_000  # of a report before this clock, as clocks of two machines differ
+_AHEAD_MS = 60_000  # by which a report may be ahead of this clock, as clocks of two machines differ
 _START_MS = round(START_S * 1000)
 _STOPPING_MS = 120_000  # longer than a drain waits for a batch
 _GONE = ", and the warehouse has no stream of it"
@@ -68,9 +68,10 @@ class Observation:
 
     @staticmethod
     def read(layout: Layout, driver: Driver | None, reported: Status | None, deploying_ms: int | None) -> Observation:
-        """Read the other facts of a stream, after its report and its driver; no file that can't matter.
+        """Read the other facts of a stream, from the files that can matter.
 
-        So a directory that a deployment makes before its driver is seen wherever the driver is.
+        Call it after the driver and the report were read: a deployment makes the stream's directory before its driver,
+        so whoever has seen the driver sees the directory.
         """
         is_begun = layout.stream.is_dir()
         has_run = is_begun and (reported is not None or layout.status.exists() or layout.manifest_file.exists())
@@ -150,7 +151,8 @@ def _state_of(seen: Observation) -> StreamState:
         return _draining(seen) if seen.is_draining else _alive(seen, seen.reported)
     if seen.deploying_ms is not None:
         is_long = seen.now_ms - seen.deploying_ms >= _START_MS
-        why = f"a run of Airflow's is to start its driver{', and has not for long' if is_long else ''}"
+        late = f", and has not done so for {format_duration(_START_MS)}" if is_long else ""
+        why = f"a run in Airflow is to start its driver{late}"
         return StreamState("deploying", "warn" if is_long else "idle", why, seen.deploying_ms)
     return _without_driver(seen)
 
@@ -187,8 +189,8 @@ def _over(reported: Status) -> StreamState:
 def _is_of_process(reported: Status, driver: Driver) -> bool:
     """Test whether a report is of a driver's present process, and not of one that died or was deployed before.
 
-    Their pids do not tell: spark-submit, which the host starts, reports under another one. The clock of a driver in a
-    cluster may be behind the host's, for which a report long after the process's start makes up.
+    Pids do not decide it: a driver that the host starts by spark-submit reports under another pid. The clock of a
+    driver in a cluster may be behind the host's, so a report long after the process's start counts as well.
     """
     if driver.state == "starting":
         return False
@@ -198,7 +200,7 @@ def _is_of_process(reported: Status, driver: Driver) -> bool:
 
 
 def _starting(seen: Observation, reported: Status | None) -> StreamState:
-    """Return the state of a stream whose driver answers nothing yet; None where that driver has not reported."""
+    """Return the state of a stream whose driver answers nothing yet; `reported` is None before its first report."""
     driver = seen.driver
     started_ms = None if driver is None else driver.started_ms
     if started_ms is None and reported is not None:
@@ -232,7 +234,7 @@ def _draining(seen: Observation) -> StreamState:
 
 
 def _ending(seen: Observation) -> tuple[Tone, str]:
-    """Return the tone and the reason of a driver that was asked to end; what keeps it from that comes first."""
+    """Return the tone and the reason of a driver that was asked to end, with what keeps it from that."""
     driver, reported = seen.driver, seen.reported
     if reported is not None and driver is not None and driver.alive and not _is_of_process(reported, driver):
         reported = None  # of a driver before it
@@ -311,10 +313,10 @@ def _hung(seen: Observation, reported: Status) -> StreamState | None:
 
 
 def _end_of(reported: Status) -> str:
-    """Return when the driver gives up, as a further line; empty where it retries for ever."""
+    """Return a further line on when the driver gives up; an empty text where it retries for ever."""
     if reported.gives_up_ms is None:
         return ""
-    return f"\nunless that is over by {format_time(reported.gives_up_ms)}, its driver ends then"
+    return f"\nits driver ends at {format_time(reported.gives_up_ms)} unless that is over by then"
 
 
 def _faults_of_records(seen: Observation, reported: Status) -> Iterator[StreamState]:

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/api")
 
 
 class ProblemShown(Shown):
-    """A fault with its remedy; see `Problem`."""
+    """A fault with its remedy, as a sentence; see `Problem`."""
 
     where: str
     fault: str
@@ -164,4 +164,4 @@ def damage_met(layout: Layout) -> None:
 
 
 def _shown(problem: Problem) -> ProblemShown:
-    return ProblemShown(where=problem.where, fault=problem.fault, remedy=problem.remedy)
+    return ProblemShown(where=problem.where, fault=problem.fault, remedy=problem.advice)

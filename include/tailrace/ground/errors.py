@@ -5,6 +5,7 @@ The second paragraph of such a class says what the user should do. The reference
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,10 +13,16 @@ from typing import Self
 
 from tailrace.ground.notes import notes_of
 
+_COMMAND = re.compile(r"(tailrace|mv|rm|pip) ")
+_NEXT_STEP = re.compile(r"\b(and|or|then) to (?=[a-z])")
+
 
 @dataclass(frozen=True)
 class Problem:
-    """A single fault: where it is, what is wrong, and what would be right."""
+    """A single fault: where it is, what is wrong, and what would be right.
+
+    The remedy completes the sentence "right would be: …": what is to be written, `to wait for it`, or a command.
+    """
 
     where: str
     fault: str
@@ -23,6 +30,25 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.fault}\n    right would be: {self.remedy}"
+
+    @property
+    def advice(self) -> str:
+        """Return the remedy as a sentence, which a page shows: an imperative one where it names a step.
+
+        >>> Problem("query q", "a driver runs it", "to stop it, or to wait").advice
+        'Stop it, or wait'
+        >>> Problem("q.yaml:3: window", "is missing", "window: 5 s").advice
+        'Right would be: window: 5 s'
+        """
+        if self.remedy.startswith("to "):
+            return _imperative(self.remedy[3:].lstrip())
+        if _COMMAND.match(self.remedy):
+            return _imperative(f"run {self.remedy}")
+        return f"Right would be: {self.remedy}" if self.remedy else ""
+
+
+def _imperative(steps: str) -> str:
+    return steps[:1].upper() + _NEXT_STEP.sub(r"\1 ", steps[1:])
 
 
 class Refused(Exception):

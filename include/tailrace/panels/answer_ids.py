@@ -109,7 +109,9 @@ class AnswerId:
 
 def no_id(text: str) -> Refused:
     """Build the refusal of a text that is not an id of an answer."""
-    return refuse(f"id {text[:40]}", "it is the id of no answer of this query", "an id from the list of answers")
+    return refuse(
+        f"id {text[:40]}", "it is the id of no answer of this query", "to take an id from the list of answers"
+    )
 
 
 def _short(value: Any) -> Any:

@@ -155,7 +155,7 @@ def _is_listed_here(model: AnswerModel, versions: pa.Table, answers: pa.Table) -
 def _first_answers(index: Ints, limit: int, count: int) -> tuple[int, int]:
     """Return the number of rows to show (about `limit`), and of answers among `count`: complete ones, at least one.
 
-    `place` has the position of each row's answer in the list, ascending.
+    Only whole answers are shown, and at least one. `index` has the position of each row's answer in the list, in order.
     """
     if len(index) <= limit:
         return len(index), count

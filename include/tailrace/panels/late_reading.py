@@ -33,7 +33,7 @@ class TooManyRows(Exception):
 
 
 def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ranges) -> pa.Table:
-    """Read the tuples for rows of `late` of one stream, from the segments that came in their ticks.
+    """Read the tuples that rows of `late` of one stream count, from the segments of the rows' ticks.
 
     Parameters
     ----------
@@ -43,12 +43,11 @@ def tuples_of(view: QueryView, reader: StreamReader, late: pa.Table, ranges: Ran
     Raises
     ------
     TooManyRows
-        When too many rows would have to be read.
+        When more than `MOST_ROWS` rows of history would be read.
     """
     log = Log.read(reader, view.tables, AFTER_ALL)
-    if (
-        reader.tick_ms or len(view.query.streams) == 1
-    ):  # otherwise ticks are numbered over all streams, but segments by stream
+    # Without a tick length, ticks are numbered over all streams, and segments by their own stream's ticks.
+    if reader.tick_ms or len(view.query.streams) == 1:
         log = _in_ticks(log, late["tick"].to_numpy())
     log = log.of_events(ranges)
     pieces, read = log.pieces(ranges), log.reader()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tailrace.ground.errors import Problem
 from tailrace.panels.query_view import QueryView
 
 
@@ -26,6 +27,8 @@ class DamagedTable(Shown):
 
     Attributes
     ----------
+    remedy : str
+        The repair, as a sentence.
     fields : list of str
         The fields of the answer that are incomplete because of it.
     """
@@ -34,6 +37,11 @@ class DamagedTable(Shown):
     fault: str
     remedy: str
     fields: list[str]
+
+    @staticmethod
+    def from_problem(problem: Problem, fields: Iterable[str]) -> DamagedTable:
+        """Return the damage that a problem names."""
+        return DamagedTable(where=problem.where, fault=problem.fault, remedy=problem.advice, fields=sorted(fields))
 
 
 class PanelAnswer(Shown):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tailrace.ground.errors import Damaged
+from tailrace.ground.errors import Damaged, Problem
 from tailrace.panels.panel import DamagedTable
 
 Piece = TypeVar("Piece")
@@ -16,7 +16,7 @@ class Pieces:
     """Reads pieces of a panel, and records damaged tables with the affected fields of its answer."""
 
     def __init__(self) -> None:
-        self._fields: dict[tuple[str, str, str], set[str]] = {}
+        self._fields: dict[Problem, set[str]] = {}
 
     def read(self, fields: str, read: Callable[[], Piece], otherwise: Otherwise) -> Piece | Otherwise:
         """Return the result of `read`, or `otherwise` if a table that it reads is damaged.
@@ -30,13 +30,10 @@ class Pieces:
             return read()
         except Damaged as damaged:
             for each in damaged.problems:
-                self._fields.setdefault((each.where, each.fault, each.remedy), set()).update(fields.split())
+                self._fields.setdefault(each, set()).update(fields.split())
             return otherwise
 
     @property
     def damaged(self) -> list[DamagedTable]:
         """The damaged tables met so far."""
-        return [
-            DamagedTable(where=where, fault=fault, remedy=remedy, fields=sorted(fields))
-            for (where, fault, remedy), fields in self._fields.items()
-        ]
+        return [DamagedTable.from_problem(problem, fields) for problem, fields in self._fields.items()]

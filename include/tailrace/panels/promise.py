@@ -83,7 +83,7 @@ class AnswerQuality(Shown):
 class Coverage(Shown):
     """λ over all windows closed by an arrival time (the least of a point), and λ_thr if the policy has one.
 
-    `threshold` is the greatest of a point. `threshold_now` is the newest.
+    A point has the least `coverage` and the greatest `threshold` of its batches; `threshold_now` is the newest.
     """
 
     at: list[int]

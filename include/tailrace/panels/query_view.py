@@ -69,7 +69,7 @@ class QueryView:
                 if self.file is None:
                     raise
         if self.file is None:
-            remedy = "the query's file among the declared ones, as it was when the stream was begun"
+            remedy = "to put the query's file back among the declared ones, as it was when the stream was begun"
             raise refuse(self.name, "its query file is gone, and no copy of it is on record", remedy)
         return load(self.file)
 

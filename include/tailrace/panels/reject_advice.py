@@ -20,7 +20,13 @@ from tailrace.storage.deployed import DeployedQuery
 
 
 class QueryLine(Shown):
-    """A line of the query file in force, and a text for it that would accept such records, or leave them out."""
+    """A line of the query file in force.
+
+    Attributes
+    ----------
+    advice : str
+        What to write there so that such records are accepted, or left out, in sentences.
+    """
 
     number: int
     text: str
@@ -74,7 +80,10 @@ def _not_finite(test: str) -> Callable[[_Reject], _Advice | None]:
 
 
 def _unreadable(reject: _Reject) -> _Advice | None:
-    text = "a column with times of ISO 8601, such as 2026-11-26T08:30:00Z, or a derived column that makes one of this"
+    text = (
+        "the name of a column with times of ISO 8601, such as 2026-11-26T08:30:00Z, or of a derived column that makes "
+        "such times of this one"
+    )
     return None if reject.field is None else _Advice(reject.field, text)
 
 
@@ -103,7 +112,7 @@ def _far(reject: _Reject) -> _Advice | None:
     return _Advice("spatial_join.crs", "crs: planar, if coordinates are in a plane; or x and y the other way round")
 
 
-_ZONE = "timezone: what times without a zone mean, as timezone: Europe/Berlin"
+_ZONE = "what times without a zone mean, as timezone: Europe/Berlin"
 _NAME = "(?P<name>.+?)"
 _RULES: tuple[tuple[str, Callable[[_Reject], _Advice | None]], ...] = (
     (f"{_NAME} is null", _null),
@@ -179,7 +188,7 @@ class RejectAdvice:
         if number is None:
             return None
         text = self.text[number - 1].strip()
-        return QueryLine(number=number, text=cut(text), advice=f"{advice.field}: {advice.text}. {_REBUILD}")
+        return QueryLine(number=number, text=cut(text), advice=f"At {advice.field}, write {advice.text}. {_REBUILD}")
 
     def _advice(self, stream: str, reason: str) -> _Advice | None:
         columns = self.columns[stream]

@@ -87,7 +87,7 @@ def _given_at(
 ) -> Ints:
     """Return the arrival time (ms) from which each answer counts.
 
-    A streamed answer counts from its streaming; a missed one from the first streamed answer that was due then or later.
+    A streamed answer counts from its streaming; a missed one from the first streamed answer that was due no earlier.
     `answer` has the number of each version's answer.
     """
     as_of, horizon = versions["as_of"].to_numpy(), model.horizon(versions)

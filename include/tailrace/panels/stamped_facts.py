@@ -64,7 +64,7 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
 
 
 def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[StampedFact], int]:
-    """Read the plans that took effect at an arrival time in (low, high], after the one in force at `low`.
+    """Read the plan in force at an arrival time `low`, and the plans that took effect in (low, high].
 
     Return them oldest first, and their total number. If there are more than `most`, every n-th one and the last are
     read. The arrival of a plan's first segment counts, as a join's streams may differ in arrival.

@@ -109,8 +109,8 @@ def has_leftovers(layout: Layout, name: str) -> bool:
 def lost(where: str, fault: str) -> Damaged:
     """Build the error for a part of the log that the stream has written, but that is in no table."""
     remedy = (
-        "to restore the query's tables from a backup (tailrace restore); or, where the source still has all, another "
-        "name or warehouse, to begin again"
+        "to restore the query's tables from a backup (tailrace restore); or to begin again under another name or in "
+        "another warehouse, where the source still has all"
     )
     return Damaged([Problem(where, fault, remedy)])
 

@@ -261,6 +261,21 @@ def spoil(warehouse: Warehouse, name: str) -> None:
     _write(warehouse, name, "readings", table.drop_columns(["value"]), 1)
 
 
+def rejecting(warehouse: Warehouse) -> None:
+    """A query that was never run; each of its records lacks the id."""
+    warehouse.declare(
+        "rejecting",
+        {"readings": {}},
+        kind="aggregate",
+        window={"size": "1 min", "slide": "1 min"},
+        disorder={"policy": "k_slack", "k": "1 s"},
+        aggregate={"function": "count"},
+    )
+    table = generate(300, 5, 4, delay_model("none"), _SEED, warehouse.now_ms - 2 * MINUTE_MS)
+    table = table.set_column(0, "id", pa.nulls(table.num_rows, pa.string()))
+    _write(warehouse, "rejecting", "readings", table, 2)
+
+
 def orders(warehouse: Warehouse) -> None:
     """A query that was never run: what it reads comes as a test has it come, see `kit.console.feed`."""
     warehouse.declare(
@@ -294,7 +309,7 @@ def damage(warehouse: Warehouse, name: str, table: str) -> None:
     last.write_text(last.read_text()[:40])
 
 
-BUILDERS = (speeds, levels, trades, copies, meetings, districts, broken, orders, strange)
+BUILDERS = (speeds, levels, trades, copies, meetings, districts, broken, rejecting, orders, strange)
 
 
 def build(home: Path) -> Warehouse:

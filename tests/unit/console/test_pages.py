@@ -961,7 +961,7 @@ def test_a_stream_with_a_damaged_table_is_ill_and_says_where_and_what_to_do(site
     damaged = {
         "where": "/wh/q/results/part-7.parquet",
         "fault": "it is damaged: it has 10 bytes, and 4,096 when it was written",
-        "remedy": "tailrace drain q, if a driver runs it; then mv /wh/q/results /wh/q/results.damaged",
+        "remedy": "Run tailrace drain q, if a driver runs it; then mv /wh/q/results /wh/q/results.damaged",
         "fields": [],
     }
     site.streams(stream("well"), stream("q", damaged=[damaged]), ill=1)
@@ -970,7 +970,7 @@ def test_a_stream_with_a_damaged_table_is_ill_and_says_where_and_what_to_do(site
     card = page.locator(".ill article")
     expect(card).to_contain_text("1 table is damaged")
     expect(card).to_contain_text("part-7.parquet")
-    expect(card).to_contain_text("Do: tailrace drain q")
+    expect(card).to_contain_text("Run tailrace drain q")
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="q", exact=True))
     expect(row).to_contain_text("part-7.parquet: it is damaged: it has 10 bytes")
     expect(row).to_have_class(re.compile("wrong"))

@@ -44,6 +44,14 @@ def imports(path: Path) -> set[Path]:
     return {(path.parent / name).resolve() for name in names}
 
 
+def test_remedies_are_sentences():
+    remedies = [
+        (name_of(path), text) for path in SCRIPTS for text in re.findall(r'remedy: "([^"]+)"', path.read_text())
+    ]
+    assert {name for name, _ in remedies} == {"actions.js", "api.js", "ui.js"}
+    assert [remedy for remedy in remedies if not remedy[1][0].isupper()] == []
+
+
 def shown_files(page: Path) -> set[Path]:
     """Return the scripts, styles and pictures that a page names; a query's page stands one level below Streams."""
     names = re.findall(r"""(?:src|href)="(?:\.\./)?static/([^"]+)\"""", page.read_text())

@@ -133,7 +133,7 @@ export class Actions {
                 {
                   where: action.title,
                   fault: action.why_not ?? "you may not do this",
-                  remedy: "ask an administrator of Airflow for the right, or see the stream's state",
+                  remedy: "Ask an administrator of Airflow for the right, or see the stream's state",
                 },
               ]),
           action.is_allowed ? (action.fields ?? []).map((each) => field(each, values[each.name])) : null,

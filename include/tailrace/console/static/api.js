@@ -25,20 +25,20 @@ function failure(status, body, path, isAction) {
   }
   const detail = detailOf(body);
   const named = {
-    401: ["you are not logged in, or your session ended", "log in to Airflow, and come back"],
+    401: ["you are not logged in, or your session ended", "Log in to Airflow, and come back"],
     403: isAction
       ? [
           "you have no right to do this",
-          detail || "ask an administrator of Airflow for the right to trigger and edit this DAG",
+          detail || "Ask an administrator of Airflow for the right to trigger and edit this DAG",
         ]
       : [
           "you have no right to see this",
-          detail || "ask an administrator of Airflow for the right to read this DAG and its logs",
+          detail || "Ask an administrator of Airflow for the right to read this DAG and its logs",
         ],
-    404: ["the server has nothing at this address", "check the query's name; it may have been removed"],
+    404: ["the server has nothing at this address", "Check the query's name; it may have been removed"],
   }[status] ?? [
     `the server answered ${status}`,
-    status >= 500 ? "the page tries again by itself" : "read the API server's log",
+    status >= 500 ? "The page tries again by itself" : "Read the API server's log",
   ];
   const fault = detail && status !== 403 ? `${named[0]}: ${detail}` : named[0];
   return new Failure(status, [{ where: path, fault, remedy: named[1] }], status >= 500 || status === 429);
@@ -74,14 +74,14 @@ async function fetched(url, path, options, signal) {
       if (answer.ok)
         throw new Failure(
           502,
-          [{ where: path, fault: "the answer is no JSON", remedy: "read the API server's log" }],
+          [{ where: path, fault: "the answer is no JSON", remedy: "Read the API server's log" }],
           true,
         );
     }
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
     const fault = limit.aborted || error.name === "TimeoutError" ? `no answer within ${WAIT_MS / 1000} s` : "the server can't be reached";
-    throw new Failure(0, [{ where: path, fault, remedy: "the page tries again by itself" }], true);
+    throw new Failure(0, [{ where: path, fault, remedy: "The page tries again by itself" }], true);
   }
   if (!answer.ok) throw failure(answer.status, body, path, options.method !== undefined);
   return body ?? {};

@@ -95,7 +95,7 @@ export function problems(list, title) {
       null,
       h("strong", null, prose(problem?.fault ?? "unknown fault", 400)),
       problem?.where ? h("span", { class: "where" }, longText(problem.where, 200)) : null,
-      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), prose(problem.remedy, 600)) : null,
+      problem?.remedy ? h("span", { class: "remedy" }, prose(problem.remedy, 600)) : null,
     ),
   );
   return rows.length ? h("div", { class: "problems" }, title ? h("h2", null, title) : null, h("ul", null, rows)) : null;
@@ -138,7 +138,7 @@ export const unread = (data, field) =>
 // Return a failed request as problems, with a way out of it.
 export function failed(failure, retry) {
   const list = failure.problems ?? [
-    { where: "page", fault: String(failure.message ?? failure), remedy: "reload the page" },
+    { where: "page", fault: String(failure.message ?? failure), remedy: "Reload the page" },
   ];
   if (failure.status === 401) goToLogin();
   return h(

@@ -43,9 +43,8 @@ function reason(each, most, context) {
           each.line.text ? h("pre", { class: "record" }, String(each.line.text).slice(0, 2000)) : null,
           each.line.advice
             ? [
-                h("p", { class: "hint" }, "What to write there:"),
-                h("pre", { class: "record" }, String(each.line.advice).slice(0, 4000)),
-                copyButton(() => each.line.advice, "Copy the line"),
+                h("p", null, String(each.line.advice).slice(0, 4000)),
+                copyButton(() => each.line.advice, "Copy the advice"),
               ]
             : null,
         )
