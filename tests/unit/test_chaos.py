@@ -204,20 +204,19 @@ def test_what_a_driver_forks_is_no_second_driver(chaos):
         psutil.wait_procs(both)
 
 
-@pytest.mark.parametrize(("option", "wrong"), [("--parts", "postgres,kafak"), ("--how", "kil")])
-def test_an_unknown_part_or_way_of_an_outage_is_refused(chaos, capsys, option, wrong):
-    with pytest.raises(SystemExit) as end:
-        chaos("outages").main([option, wrong])
-    assert end.value.code == 2
-    assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("option", "wrong"), [("--places", "postgres,kafak"), ("--how", "kil"), ("--between", "kill,rebuilt")]
+    ("program", "option", "wrong"),
+    [
+        ("outages", "--parts", "postgres,kafak"),
+        ("outages", "--how", "kil"),
+        ("place_outages", "--places", "postgres,kafak"),
+        ("place_outages", "--how", "kil"),
+        ("place_outages", "--between", "kill,rebuilt"),
+    ],
 )
-def test_an_unknown_place_or_way_of_an_outage_is_refused(chaos, capsys, option, wrong):
+def test_an_unknown_part_place_or_way_of_an_outage_is_refused(chaos, capsys, program, option, wrong):
     with pytest.raises(SystemExit) as end:
-        chaos("place_outages").main([option, wrong])
+        chaos(program).main([option, wrong])
     assert end.value.code == 2
     assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
 

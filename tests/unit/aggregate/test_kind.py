@@ -86,28 +86,19 @@ def test_quality_is_1_less_the_mean_relative_error() -> None:
     assert quality([("a", 9.0), ("b", -10.0)], [("a", 10.0), ("b", -10.0)]) == pytest.approx(0.95)
 
 
-def test_a_missing_answer_has_error_1() -> None:
-    assert quality([("a", 10.0)], [("a", 10.0), ("b", 1.0), ("c", 0.0), ("d", 0.0)]) == 0.25
-
-
-def test_where_the_true_value_is_0_the_error_is_absolute() -> None:
-    assert quality([("a", 0.25)], [("a", 0.0)]) == 0.75
-
-
-def test_the_error_of_an_answer_is_at_most_1() -> None:
-    assert quality([("a", 1e9), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]) == 0.5
-
-
-def test_an_error_that_overflows_counts_as_1() -> None:
-    assert quality([("a", 1e100)], [("a", 1e-300)]) == 0
-
-
-def test_infinite_sums_equal_themselves() -> None:
-    assert quality([("a", float("inf"))], [("a", float("inf"))]) == 1
-
-
-def test_answers_without_an_exact_counterpart_do_not_count() -> None:
-    assert quality([("a", 1.0), ("b", 5.0)], [("a", 1.0)]) == 1
+@pytest.mark.parametrize(
+    ("streamed", "exact", "expected"),
+    [
+        pytest.param([("a", 10.0)], [("a", 10.0), ("b", 1.0), ("c", 0.0), ("d", 0.0)], 0.25, id="a missing one: 1"),
+        pytest.param([("a", 0.25)], [("a", 0.0)], 0.75, id="of a true value of 0: absolute"),
+        pytest.param([("a", 1e9), ("b", 1.0)], [("a", 1.0), ("b", 1.0)], 0.5, id="at most 1"),
+        pytest.param([("a", 1e100)], [("a", 1e-300)], 0, id="one that overflows: 1"),
+        pytest.param([("a", float("inf"))], [("a", float("inf"))], 1, id="of equal infinite sums: 0"),
+        pytest.param([("a", 1.0), ("b", 5.0)], [("a", 1.0)], 1, id="without an exact counterpart: none"),
+    ],
+)
+def test_the_error_of_an_answer_lowers_the_quality(streamed: list[tuple], exact: list[tuple], expected: float) -> None:
+    assert quality(streamed, exact) == expected
 
 
 def test_quality_compares_answers_of_the_same_window() -> None:

@@ -95,9 +95,7 @@ def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
     assert events == ["cleaned up"]
 
 
-@pytest.mark.needs("process")
-def test_an_interruption_is_reported_without_the_tracebacks_that_py4j_logs():
-    code = """
+LOGGED = """
 import logging, os, signal, time
 from tailrace.cli import commands
 
@@ -114,16 +112,7 @@ def interrupted_app(**_):
 commands.app = interrupted_app
 commands.main()
 """
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert (result.returncode, result.stderr) == (130, RESUMABLE)
-
-
-@pytest.mark.needs("process")
-def test_an_interruption_that_a_finalizer_swallows_comes_again():
-    """Python reports an error of a finalizer, and goes on."""
-    code = """
+FINALIZED = """
 import os, signal, time
 from tailrace.cli import commands
 
@@ -139,6 +128,12 @@ def app(**_):
 commands.app = app
 commands.main()
 """
+
+
+@pytest.mark.needs("process")
+@pytest.mark.parametrize("code", [LOGGED, FINALIZED], ids=["py4j logs tracebacks of it", "a finalizer swallows it"])
+def test_an_interruption_is_reported_alone_whatever_becomes_of_its_exception(code):
+    """Python reports an error of a finalizer, and goes on."""
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )

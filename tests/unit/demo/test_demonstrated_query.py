@@ -94,7 +94,7 @@ def test_the_calibration_that_comes_with_unpausing_is_waited_for_whatever_it_fin
 
 def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_query, monkeypatch):
     monkeypatch.setattr(Airflow, "tasks", [{"state": "failed"}])
-    demonstration = demo_query(scheduled=[["running"]])
+    demonstration = demo_query(scheduled=[["running"], ["success"]])
     with pytest.raises(RuntimeError, match="stream_flights failed; the logs are in airflow/logs"):
         demonstration.await_scheduled_correction("run")
 
