@@ -42,7 +42,7 @@ class Forest:
 
 
 def far_bins(costs: Costs, count: int) -> Ints:
-    """Return bins far from each other: first the one furthest from all, then one by one the furthest from these."""
+    """Return bins far from each other: first the furthest from all bins, then each time the furthest from these."""
     bins = [int(costs.sum(axis=1).argmax())]
     while len(bins) < min(count, len(costs)):
         bins.append(int(costs[bins].min(axis=0).argmax()))

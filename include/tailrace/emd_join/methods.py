@@ -24,7 +24,7 @@ from tailrace.partition.routes import LEFT, Partition, Routes
 Plan = Mapping[str, Any] | None
 
 WORTH = 0.05
-"""The imbalance by which a new plan must be better than the one in force to replace it."""
+"""The least improvement of the imbalance for which a new plan replaces the one in force."""
 
 LOADS = ("load", "tuples", "filter_ms", "solve_ms")
 """The loads of a span: its exact distances, its tuples of R, and the CPU time for filtering and for exact distances."""
@@ -37,7 +37,7 @@ class SpreadingMethod(ABC):
     Attributes
     ----------
     width : float
-        The width of a span, in units of the key: load is measured by spans (of `head`, by squares of this width).
+        The width of a span, in units of the key; load is measured by spans (with `head`, by squares of this width).
     feedback_ms : int
         The feedback period, in ms of arrival time.
     """
@@ -48,7 +48,7 @@ class SpreadingMethod(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """How both streams are spread, in words."""
+        """The spreading of both streams, in words."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class SpreadingMethod(ABC):
 
     @property
     def balances_cost(self) -> bool:
-        """Whether plans go by the cost of stored tuples as well, and not by new tuples and exact distances alone."""
+        """Whether plans also balance the cost of stored tuples, and not only new tuples and exact distances."""
         return False
 
     def derived(self, shares: Rows) -> Values:
@@ -76,7 +76,7 @@ class SpreadingMethod(ABC):
 class EmdDdsj(SpreadingMethod):
     """Spreads R by spans of the key, balanced by the measured cost of each feedback period (section 4).
 
-    The paper balances numbers of exact distances alone, as these dominate its cost (eq. 6). Where filters leave few of
+    The paper only balances numbers of exact distances, as these dominate its cost (eq. 6). If filters leave few of
     them, filtering is most of the cost, so both terms count here, as CPU time.
     """
 
@@ -96,8 +96,8 @@ class EmdDdsj(SpreadingMethod):
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
         """Return the plan by Algorithm 2 over both terms of eq. (6), with V_est = 0.
 
-        A task finishes every batch before it reports, so nothing is pending. Measured times are never twice the same,
-        so the plan in force stays where the new one would have balanced the period hardly better.
+        A task finishes every batch before it reports, so nothing is pending. Measured times always vary, so the plan in
+        force stays unless the new one would have balanced the period clearly better.
         """
         spans, cost = loads["span"].astype(np.int64), loads["filter_ms"] + loads["solve_ms"]
         new = feedback_balancing.next_plan(plan, spans, cost, np.zeros(tasks), tasks)
@@ -159,7 +159,7 @@ class Head(SpreadingMethod):
         return codes_of(columns.values[POINT], self.width)
 
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """Return cells of equal numbers of tuples; the outermost ones reach to the ends of the space."""
+        """Return cells with equal numbers of tuples; the outermost cells extend to the ends of the space."""
         return plan if plan is not None else cells_of(loads["span"].astype(np.int64), loads["tuples"], tasks)
 
 
@@ -210,7 +210,7 @@ def cells_of(codes: Ints, tuples: Floats, tasks: int) -> Mapping[str, Any] | Non
 
 
 def _cuts(spans: Ints, weights: Floats, shares: Floats) -> list[int]:
-    """Return the first span after each share of the weight, in ascending order; 0 where there is no weight."""
+    """Return the first span after each share of the weight, in ascending order; 0 without weight."""
     if not weights.any():
         return [0] * len(shares)
     order = np.argsort(spans, kind="stable")
