@@ -79,7 +79,7 @@ def explain(
         bool, typer.Option("--sample", help="Read a sample of the sources: what each step keeps, and the first rows.")
     ] = False,
 ) -> None:
-    """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
+    """Explain how a query is run: its kind, partition and method, and why; also print its sections and SQL text."""
     from tailrace.cli.explanation import print_sample
     from tailrace.cli.opening import open_query
     from tailrace.query.loading import located

@@ -114,7 +114,7 @@ class Watch:
         return INTERRUPTED
 
     def _answer(self) -> list[Application] | None:
-        """Return the query's applications once the platform answers, and end those from other starts; None at a stop."""
+        """Return the query's applications once the platform answers, and end those of other starts; None at a stop."""
         failures = 0
         while True:
             try:

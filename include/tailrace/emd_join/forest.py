@@ -29,7 +29,7 @@ class Forest:
 
     @staticmethod
     def of_bins(costs: Costs, count: int) -> Forest:
-        """Build the forest of the distances from `count` bins far from each other, which needs no sample."""
+        """Build a forest whose keys are distances from `count` bins far from each other; it needs no sample."""
         return Forest(tuple(DualSolution.from_bin(int(index), costs) for index in far_bins(costs, count)))
 
     @cached_property

@@ -25,7 +25,7 @@ class Normals(NamedTuple):
     mean, deviation : ndarray
         Its mean and standard deviation: a point in the Hough space of lines, as its quantiles are mean + deviation · z.
     error : ndarray
-        The Earth Mover's Distance of the projected histogram and this distribution.
+        The Earth Mover's Distance between the projected histogram and this distribution.
     """
 
     mean: Reals

@@ -117,7 +117,7 @@ class ExactTotal:
         return dict(zip(self.names, values.limbs, strict=True))
 
     def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
-        """Add digit by digit with a carry; a digit is below 2³², so up to 2³¹ rows may be added."""
+        """Add digit by digit with a carry; as digits are below 2³², up to 2³¹ rows may be added."""
         sums, carry = {}, np.zeros(len(rows), np.int64)
         *lower, last = self.names
         for name in lower:

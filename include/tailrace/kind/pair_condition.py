@@ -122,7 +122,7 @@ class PairCondition:
 def selection_uses(
     selection: Iterable[Selected], field: str, compared: Iterable[ColumnUse] = ()
 ) -> Iterator[ColumnUse]:
-    """Yield the uses of columns by `select`; a column computed from a pair uses the compared columns."""
+    """Yield the columns that `select` uses; a column computed from a pair uses the compared columns."""
     for name, side, column in selection:
         if side is None:
             yield from (use._replace(way=TRANSFORMATION, answers=(name,), part="") for use in compared)
