@@ -19,7 +19,7 @@ from types import ModuleType
 
 from tailrace.ground.version import __version__ as __version__
 
-TYPE_CHECKING = False  # type checkers take it for true; `typing` takes longer to import than all the rest here
+TYPE_CHECKING = False  # true for type checkers; importing `typing` would take longer than all the rest here
 if TYPE_CHECKING:
     from typing import Any
 
@@ -53,7 +53,7 @@ __all__ = ["__version__", "testing", *_MODULES]  # noqa: PLE0604 (the names are 
 
 
 class _Module(ModuleType):
-    """A module of a type of its own; it is pickled by its name, as other modules are."""
+    """A module with its own type, which is pickled by name like other modules."""
 
     def __reduce__(self) -> Any:
         return import_module, (self.__name__,)

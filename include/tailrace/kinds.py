@@ -1,6 +1,6 @@
 """The registry of the query kinds: a new kind is a room beside `aggregate`, and a line here.
 
-A query loads the room of its own kind alone: the other rooms take as long to import as all the rest.
+A query only loads the room of its own kind, as the other rooms take as long to import as all the rest.
 """
 
 from __future__ import annotations

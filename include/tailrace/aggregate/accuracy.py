@@ -16,7 +16,7 @@ from tailrace.ground.value_column import Floats
 
 
 def share_right(error: pa.Array) -> float:
-    """Return 1 − the mean error, where errors above 1 (missing answers) count as 1; 1 without any answer."""
+    """Return 1 − the mean error; errors above 1 (missing answers) count as 1. The result is 1 without any answer."""
     return float(1 - np.minimum(np.asarray(error), 1.0).mean()) if len(error) else 1.0
 
 
@@ -25,8 +25,8 @@ def errors_by_column(
 ) -> pa.RecordBatch:
     """Return the identity of each exact answer, and the error of each column of values under its name.
 
-    Errors of numbers are relative, or absolute where the true value is 0. For other values, and where one of the two is
-    null, the error is 0 or 1. A missing answer has the error 1.
+    Errors of numbers are relative, or absolute if the true value is 0. For other values, and if one of the two is null,
+    the error is 0 or 1. A missing answer has the error 1.
     """
     index = identity.find(exact, approximate)
     near_row = pa.array(index, pa.int64(), mask=index < 0)
@@ -53,7 +53,7 @@ def greatest_errors(identity: Identity, by_column: pa.RecordBatch) -> pa.RecordB
 
 
 def relative(value: Floats, true: Floats) -> Floats:
-    """Return relative errors, shape (n,): absolute where the true value is 0, and 1 where the error is NaN."""
+    """Return relative errors, shape (n,); an error is absolute if the true value is 0, and 1 if it would be NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(value - true) / np.where(true == 0, 1.0, np.abs(true))
     return np.where(value == true, 0.0, np.where(np.isnan(error), 1.0, error))

@@ -30,17 +30,17 @@ class NamedAggregate:
     name : str
         The column of the answers.
     function : str
-        In `registry.FUNCTIONS`.
+        A function in `registry.FUNCTIONS`.
     values : Values or None
-        The values that it aggregates; None where it counts tuples.
+        The values that it aggregates; None if it counts tuples.
     parameters : dict
         The function's parameters, such as q.
     in_doubles : bool
-        Whether answers are cast to doubles, as for an unnamed aggregate.
+        Whether answers are cast to doubles, as with an unnamed aggregate.
     is_estimated : bool
         Whether early answers are scaled by the expected coverage of their windows, see `estimates`.
     within : CallPlace or None
-        The place of an aggregate within an expression, which no column of the answers has; None of all others.
+        The place of an aggregate that only occurs within an expression; None for columns of answers.
     """
 
     name: str
@@ -53,14 +53,14 @@ class NamedAggregate:
 
     @cached_property
     def bound(self) -> BoundFunction | None:
-        """The function, bound to its column; None where it counts tuples."""
+        """The function, bound to its column; None if it counts tuples."""
         if self.values is None:
             return None
         return FUNCTIONS[self.function].bind(self.values, self.parameters)
 
     @property
     def squares(self) -> Squares | None:
-        """The sum of squares that an estimated sum needs; None where nothing is estimated, and for a count."""
+        """The sum of squares for an estimated sum; None for a count, and without estimates."""
         if not self.is_estimated or self.bound is None or self.function != "sum":
             return None
         return Squares(self.bound.accumulators[0].column)
@@ -89,7 +89,7 @@ class NamedAggregate:
 class Aggregates:
     """The summary of a pane for several aggregates (`windows.panes.Summary`): `tuples` and accumulators.
 
-    Where an aggregate keeps values, a pane has one row for each tuple, and accumulators are merged only for windows.
+    If an aggregate keeps values, a pane has one row for each tuple, and accumulators are only merged for windows.
     """
 
     aggregates: tuple[NamedAggregate, ...]

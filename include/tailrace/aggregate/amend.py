@@ -1,4 +1,4 @@
-"""The correction of answers by late tuples alone: it merges the streamed answer with the late tuples' answer."""
+"""Corrects answers by late tuples alone: merges the streamed answer with the late tuples' answer."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ AMOUNTS, TOTAL = "values", "total"
 def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
     """Return the columns of late rows with which answers are amended.
 
-    Named aggregates have none if one of them can't be amended. An unnamed one always has `TOTAL`, null where its
-    answers are evaluated from history.
+    Named aggregates have none if one of them can't be amended. An unnamed aggregate always has `TOTAL`, which is null
+    if its answers are evaluated from history.
     """
     if _in_doubles(aggregates):
         return {TOTAL: pa.float64()}
@@ -73,9 +73,8 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
     Returns
     -------
     RecordBatch or None
-        `key`, `time` (the window's end), the aggregates and `tuples`, without windows of which an aggregate can't be
-        computed from these (its streamed sum is null, or the new one overflows). None where a function can't be
-        amended.
+        `key`, `time` (the window's end), the aggregates and `tuples`. Windows are left out if an aggregate can't be
+        computed from these (its streamed sum is null, or the new one overflows). None if a function can't be amended.
     """
     if not are_amended(aggregates):
         return None
@@ -125,10 +124,10 @@ def are_amended(aggregates: Sequence[NamedAggregate]) -> bool:
 
 
 def _is_amended(aggregate: NamedAggregate) -> bool:
-    """Test whether an aggregate's answers can be amended; a sum can't where a part of it could overflow.
+    """Test whether an aggregate's answers can be amended; a sum can't if a part of it could overflow.
 
-    Of an aggregate within an expression there are no answers.
-    Of aggregates in doubles, only sums and the number of tuples can, as late rows have only these.
+    An aggregate within an expression has no answers to amend. With aggregates in doubles, only sums and counts can be
+    amended, as late rows have only these.
     """
     if aggregate.within is not None or FUNCTIONS[aggregate.function].amended_as is None:
         return False
@@ -177,5 +176,5 @@ def _narrowed(merged: pa.Array, aggregate: NamedAggregate) -> tuple[pa.Array, ND
         return merged, np.ones(len(merged), bool)
     bound = Decimal(1 << 63) if pa.types.is_integer(result) else Decimal(10) ** (result.precision - result.scale)
     limit = pa.scalar(bound, merged.type)
-    fits = pc.less(pc.abs(merged), limit)  # −2⁶³ is also computed again
+    fits = pc.less(pc.abs(merged), limit)  # −2⁶³ is recomputed, too
     return pc.if_else(fits, merged, pa.scalar(None, merged.type)).cast(result), np.asarray(fits.fill_null(True))

@@ -1,4 +1,4 @@
-"""The error model of aggregates, for promises (error, risk): the sample, λ_thr and the required slack K."""
+"""The error model of aggregates for promises (error, risk): the sample, λ_thr and the required slack K."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.ground.number_types import is_number
 
 @dataclass(frozen=True)
 class SampledAggregates(Aggregates):
-    """The aggregates of promised answers, with the further accumulators that λ_thr needs, such as sums of squares."""
+    """The aggregates of promised answers, with further accumulators for λ_thr, such as sums of squares."""
 
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
@@ -54,7 +54,7 @@ class AggregateErrorModel:
         return pa.schema([*SAMPLE, *((name, dtype) for name, dtype in types.items() if name not in SAMPLE.names)])
 
     def promised(self, of: tuple[str, ...] | None) -> PromisedAggregates:
-        """Return the answers that a promise names; None: all numeric ones."""
+        """Return the answers that a promise names; None means all numeric ones."""
         if of not in self._promised:
             names = of or self._numbers
             derived = None if self.derived is None else self.derived.pruned(names)
@@ -89,7 +89,7 @@ class AggregateErrorModel:
         return tuple(name for name, dtype in self._types.items() if is_number(dtype) and name not in hidden)
 
     def _needed(self, names: tuple[str, ...]) -> tuple[NamedAggregate, ...]:
-        """Return the aggregates that are among some answers, or that their expressions read."""
+        """Return the aggregates among some answers, and those that expressions among them read."""
         derived = None if self.derived is None else self.derived.pruned(names)
         needed = {*names, *(() if derived is None else derived.inputs)}
         return tuple(each for each in self.aggregates if each.name in needed)

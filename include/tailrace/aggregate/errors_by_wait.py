@@ -59,7 +59,7 @@ def errors_by_wait(
 
 
 def _with_early_ticks(windows: Windows, tuples: pa.RecordBatch, before: Callable[[Ints], Ints]) -> pa.RecordBatch:
-    """Move the tuples that are never late to the first tick, so that few partials are left of them."""
+    """Move tuples that are never late to the first tick, so that few partials remain of them."""
     event, tick = (np.asarray(tuples.column(name)) for name in ("event_time", "tick"))
     is_late = before(tick) >= windows.end_after(windows.pane(event))
     moved = np.where(is_late, tick, tick.min())

@@ -1,4 +1,4 @@
-"""Windows whose answers are estimates: the coverage expected at their closing, and the corrections that they need."""
+"""Windows with estimated answers: their expected coverage at the closing, and the corrections that they need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.windows.windows import Windows
 
 
 def with_coverage(closed: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
-    """Append to closed windows the coverage that is expected at the tick that closed each, and its spread."""
+    """Append to closed windows the expected coverage at their closing tick, and its spread."""
     end = np.asarray(closed.column("time"))
     index = frontier.closing(end)
     expected = frontier.curves.at(index, frontier.t_max[index] - end)
@@ -34,8 +34,8 @@ def with_open_corrections(
 ) -> Step:
     """Add a late row of no tuples for each window with an estimate.
 
-    So a correction replaces the estimate even where no tuple came late after all. `columns` has the columns of the
-    estimates, also of those that stand in no answer.
+    So a correction replaces the estimate even if no tuple came late. `columns` has the columns of all estimates,
+    including those that are in no answer.
     """
     answers, (late,) = step.answers, step.late
     is_scaled = np.zeros(answers.num_rows, bool)

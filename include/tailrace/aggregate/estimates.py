@@ -1,4 +1,4 @@
-"""Early answers scaled by the expected coverage of their window: an estimate of the whole window, with an interval.
+"""Scales early answers by the expected coverage of their window, to estimates of the whole window with an interval.
 
 For a window that closes while a share c of its tuples is expected to have arrived, the estimate of a sum or a count is
 S/c, where S is the sum over the tuples that have (a count is a sum of ones). This is the estimator of Horvitz &
@@ -17,9 +17,9 @@ normal distribution.
 Assumptions: delays depend neither on values nor on keys; the window's delays are like the ones in the 64 windows before
 it (not at the beginning of a burst); no few values dominate the sum (a missing one is in no Σv²).
 
-An answer is scaled only where its interval leaves out S. Otherwise S is as plausible as the estimate, which moves the
-error without making it smaller: so it is with few tuples, as then the number of missing ones is mostly chance, and
-where coverage is erratic.
+An answer is scaled only if its interval does not contain S. Otherwise S is as plausible as the estimate, and scaling
+would move the error without reducing it. That is so with few tuples, as the number of missing ones is then mostly
+chance, and with erratic coverage.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ COVERAGE, SPREAD = "=coverage", "=spread"
 """Columns of closed windows: the expected coverage, and its standard deviation between windows."""
 
 ERRORS = 1.96
-"""Standard errors to either side of an estimate, for a level of 95 %."""
+"""Standard errors on either side of an estimate, for a level of 95 %."""
 
 _LARGEST_INTEGER = 2.0**62
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """The estimates of n answers, in doubles; `value` is the raw one where `is_scaled` is false."""
+    """The estimates of n answers, in doubles; `value` is the raw value if `is_scaled` is false."""
 
     is_scaled: NDArray[np.bool_]
     value: Floats
@@ -65,7 +65,7 @@ def scale(total: Floats, squares: Floats, coverage: Floats, spread: Floats) -> S
 
 
 def raw_name(aggregate: NamedAggregate) -> str:
-    """Return the column of answers that has an aggregate over the tuples themselves."""
+    """Return the name of the answers' column with the raw aggregate, over the tuples that have arrived."""
     return interval_names(aggregate.name)[2] if aggregate.is_estimated else aggregate.name
 
 
@@ -84,7 +84,7 @@ def estimate(aggregate: NamedAggregate, raw: pa.Array, windows: pa.RecordBatch) 
 def estimated(
     aggregate: NamedAggregate, raw: pa.Array, squares: Floats | None, coverage: Floats, spread: Floats
 ) -> dict[str, pa.Array]:
-    """Return the columns of an answer: under its name, and its low, high and raw; shape (n,).
+    """Return the columns of an answer: its value, and its low, high and raw values; shape (n,).
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def estimated(
 
 
 def whole(aggregate: NamedAggregate, raw: pa.Array) -> dict[str, pa.Array]:
-    """Return the columns of an answer that is no estimate, such as a corrected one: it has no interval.
+    """Return the columns of an answer that is no estimate, such as a corrected one, which has no interval.
 
-    An interval of no width would say that no tuple can come any more, and its absence says what is known: the value is
-    that of the tuples so far.
+    An interval of no width would mean that no further tuple can come. Without an interval, the value is the value of
+    the tuples so far.
     """
     low, high, of_raw = interval_names(aggregate.name)
     none = pa.nulls(len(raw), pa.float64())

@@ -26,15 +26,15 @@ else:  # mypy requires a literal
 _REQUIRED = dict.fromkeys(name for each in FUNCTIONS.values() for name in (*each.columns, *each.parameters))
 """The fields that some functions need."""
 _OPTIONS = dict.fromkeys(name for each in FUNCTIONS.values() for name in each.options)
-"""The fields that may be true beside some functions."""
+"""Boolean fields that some functions take."""
 _REFUSALS = {
     "approximate": "is never approximate",
     "estimate": "is never estimated: its answers do not grow in step with the tuples that arrive",
 }
-"""Why a function does not take a field; of other fields a refusal says only that."""
+"""Reasons why functions do not take a field; for other fields a refusal has no reason."""
 
 VALUE_PART, CONDITION_PART = "value_", "condition_"
-"""Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
+"""Prefixes of tuples' columns for aggregates, so that these don't have the name of another column."""
 
 FUNCTION = "aggregate function of each window: sum"
 """The description of the field `function`."""
@@ -122,7 +122,7 @@ class ValuesSection(Section):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the values, the one first whose nulls leave tuples out."""
+        """The columns of the values; nulls in the first one leave tuples out."""
         function: str | None = getattr(self, "function", None)
         names = () if function is None else (getattr(self, name) for name in FUNCTIONS[function].columns)
         return tuple(name for name in names if name is not None)
@@ -135,7 +135,7 @@ class ValuesSection(Section):
         field : str
             The section's place in the query file.
         order : iterable of str
-            The columns by which tuples are in order.
+            The columns by which tuples are ordered.
         """
         parts = dict.fromkeys(("column", *FUNCTIONS[function].columns))
         columns = {part: column for part in parts if (column := getattr(self, part)) is not None}
@@ -144,7 +144,7 @@ class ValuesSection(Section):
             ColumnUse(column, AGGREGATION, (name,), VALUE_PART + column, f"{field}.{part}", text=text)
             for part, column in columns.items()
         ]
-        if self.by is not None:  # in tuples it is the first one
+        if self.by is not None:  # the first one in tuples
             yield values[-1]._replace(answers=None, field="")
         yield from values
         if (where := self.where) is not None:
@@ -201,7 +201,7 @@ class FunctionSection(HavingSection, ValuesSection):
 
     @property
     def aggregates(self) -> dict[str, FunctionSection]:
-        """The one aggregate, by its name in the answers."""
+        """The only aggregate, by its name in the answers."""
         return {VALUE: self}
 
     @property

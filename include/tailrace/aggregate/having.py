@@ -21,13 +21,13 @@ Uses = Mapping[str, Iterable[ColumnUse]]
 
 
 def passed_on(uses: Uses, expression: str, **changes: Any) -> list[ColumnUse]:
-    """Return the uses of the stream's columns by an expression over aggregates: theirs, with changes."""
+    """Return the uses of the stream's columns by an expression over aggregates, derived from the aggregates' uses."""
     read = (use for name in parse(expression).columns for use in uses.get(name, ()) if use.answers is not None)
     return [use._replace(part="", **changes) for use in read]
 
 
 class HavingSection(Section):
-    """The part of the section `aggregate` that its two forms share."""
+    """The common part of both forms of the section `aggregate`."""
 
     having: str | None = Field(
         default=None, description="Spark SQL condition; answers that do not meet it are left out: tuples >= 100"
@@ -39,17 +39,17 @@ class HavingSection(Section):
         """The expressions and the condition, with names in place of their aggregates."""
 
     def deciding_uses(self, over: ExpressionsOverNames, uses: Uses) -> list[ColumnUse]:
-        """Return the uses of the stream's columns by the condition, given those by the aggregates that it reads."""
+        """Return the uses of the stream's columns by the condition, given the uses by its aggregates."""
         having = over.having
         return [] if having is None else passed_on(uses, having.text, way=FILTER, answers=(), text=self.having)
 
     def in_structure(self) -> dict[str, str]:
-        """Return the condition as it binds a checkpoint, by field: with one spelling of each aggregate."""
+        """Return the condition for the query's structure, by field, with one spelling for each aggregate."""
         having = self.over_names.having
         return {} if having is None else {f"aggregate.{HAVING}": having.spelling}
 
     def check_having(self, names: Collection[str], estimates: Sequence[str]) -> None:
-        """Refuse a condition that can't be parsed, that reads a column that no answer has, or that stands by estimates.
+        """Refuse a condition that can't be parsed, reads a column that answers lack, or is combined with estimates.
 
         Parameters
         ----------

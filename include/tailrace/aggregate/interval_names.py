@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def interval_names(name: str) -> tuple[str, str, str]:
-    """Return the names of the columns with the low and the high end of the interval, and with the raw answer."""
+    """Return the names of the columns with the ends of the interval, low and high, and with the raw answer."""
     return f"{name}_low", f"{name}_high", f"{name}_raw"

@@ -52,7 +52,7 @@ class Aggregate(KeyedWindows):
     Attributes
     ----------
     aggregates : tuple of NamedAggregate
-        Those among the columns of answers, and those within expressions.
+        The aggregates among the columns of answers, and within expressions.
     names : tuple of str
         The columns of answers in order: aggregates, and expressions over them.
     carried_types : dict
@@ -60,8 +60,8 @@ class Aggregate(KeyedWindows):
     expressions : tuple of (str, str)
         Names and texts; an expression that fails for an answer gives null.
     having : str or None
-        The condition of the answers that are given, over the same columns as expressions; null and a failure are false.
-        The other answers are marked in the column `RETRACTED`.
+        The condition that answers must meet, over the same columns as expressions; null and failures count as false.
+        Other answers are marked in the column `RETRACTED`.
     counts_overflows : bool
         Whether answers have the column `OVERFLOWED`.
     """
@@ -74,7 +74,7 @@ class Aggregate(KeyedWindows):
     counts_overflows: bool = False
 
     _of_windows: ClassVar[tuple[str, ...]] = ("key", "time", "tuples")
-    """The columns of closed windows that its answers take over."""
+    """The columns of closed windows that are copied to answers."""
 
     _state: ClassVar[type[PaneState | SessionState]] = PaneState
     """The class of its states."""
@@ -103,7 +103,7 @@ class Aggregate(KeyedWindows):
 
     @cached_property
     def _hidden(self) -> Aggregates:
-        """The aggregates within expressions, which no column of answers has."""
+        """The aggregates that only occur within expressions."""
         return Aggregates(tuple(each for each in self.aggregates if each.within is not None))
 
     @cached_property
@@ -113,7 +113,7 @@ class Aggregate(KeyedWindows):
 
     @property
     def _measured(self) -> Projection | None:
-        """The expressions of answers alone, for the measures of their errors; None without one."""
+        """Only the expressions of answers, for measuring their errors; None without one."""
         return self._projection(None) if self.expressions else None
 
     def _projection(self, having: str | None) -> Projection:
@@ -166,13 +166,13 @@ class Aggregate(KeyedWindows):
         return problems
 
     def _as_written(self, text: str) -> str:
-        """Return a text with calls in place of the names of aggregates within expressions, which no file has."""
+        """Replace the internal names of aggregates within expressions in a text by their calls."""
         calls = {each.name: f"{each.function}(…)" for each in self.aggregates if each.within is not None}
         return re.sub(r"\b_\d+\b", lambda name: calls.get(name[0], name[0]), text)
 
     @cached_property
     def _prepared(self) -> list[str]:
-        """The columns of prepared rows; some accumulators go by the order of tuples."""
+        """The columns of prepared rows, with those that order tuples, as some accumulators need them."""
         is_by_order = any(
             isinstance(each, KeptInOrder) or (isinstance(each, Chosen) and each.is_by_order)
             for each in self.summary.accumulators
@@ -219,7 +219,7 @@ class Aggregate(KeyedWindows):
         return step._replace(counts={"overflowed": overflowed} if overflowed else {})
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """Add late tuples to answers; return no rows where a function can't be amended."""
+        """Add late tuples to answers; return no rows if a function can't be amended."""
         if not are_amended(self.aggregates):
             return pa.RecordBatch.from_pylist([], self.answer)
         raw = {name: answers.column(name) for name in ("key", "window_end", "tuples")}
@@ -240,13 +240,13 @@ class Aggregate(KeyedWindows):
         return greatest_errors(self.answers.identity, self.errors_by_column(approximate, exact))
 
     def errors_by_column(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """Return the errors of each column of answers: relative for numbers, absolute where the true value is 0."""
+        """Return the errors of each column of answers: relative for numbers, absolute if the true value is 0."""
         further = {name for each in self._estimated for name in interval_types(each)}
         values = {name: dtype for name, dtype in self.values.items() if name not in further}
         return errors_by_column(self.answers.identity, values, approximate, exact)
 
     def errors_by_wait(self, tuples: pa.RecordBatch, before: Callable[[Ints], Ints]) -> ErrorsByWait:
-        """Return the errors of each column with any wait, where no function keeps values; unscaled, see `measure`."""
+        """Return the errors of each column with any wait, if no function keeps values; unscaled, see `measure`."""
         values = {name: self.values[name] for name in self.names}
         return errors_by_wait(self.windows, Aggregates(self.aggregates), self._measured, values, tuples, before)
 
@@ -280,7 +280,7 @@ class Aggregate(KeyedWindows):
 
 
 class CountedOverflows(AmendedAggregates):
-    """Several aggregates, and the number of them that exceed their type in a window."""
+    """The summary of several aggregates that also counts those that exceed their type in a window."""
 
     def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
         answers = super().finish(windows)
@@ -306,7 +306,7 @@ def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
+    """Combine the tuples of at most `GROUPS` keys in each stretch into partials; `group` is the key's hash.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class NamedAggregateSection(ValuesSection):
 
 
 class NamedAggregatesSection(HavingSection):
-    """Several aggregates, by their names in the answers. In a file the names are directly below `aggregate`."""
+    """Several aggregates by their names in answers. In a file the names are directly below `aggregate`."""
 
     function: Literal["by name"] = Field(description="aggregate function of each window: sum")
     each: dict[str, NamedAggregateSection] = Field(
@@ -118,7 +118,7 @@ class NamedAggregatesSection(HavingSection):
 
     @property
     def over_names(self) -> ExpressionsOverNames:
-        """The expressions with names in place of their aggregates, and the aggregates that have none in answers."""
+        """The expressions with names in place of their aggregates, and the aggregates without a name in answers."""
         return self._over(self.having)
 
     def _over(self, having: str | None) -> ExpressionsOverNames:
@@ -151,7 +151,7 @@ class NamedAggregatesSection(HavingSection):
         return (*(use for name in self.each for use in uses[name]), *of_hidden, *self.deciding_uses(over, uses))
 
     def in_structure(self) -> dict[str, str]:
-        """Return the expressions, too."""
+        """Return the condition and the expressions."""
         spellings = {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
         return spellings | super().in_structure()
 

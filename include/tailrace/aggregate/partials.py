@@ -1,4 +1,4 @@
-"""Partials, the aggregates of the tuples of one key, pane and tick: the only rows of a query that are shuffled."""
+"""Partials: aggregates of the tuples of one key, pane and tick, the only rows of a query that are shuffled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.windows.windows import Windows
 
 
 def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Combine tuples into one row for each key, pane and tick, or one row per tuple where values are kept.
+    """Combine tuples into one row for each key, pane and tick; into one row per tuple if values are kept.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _by_code(windows: Windows, key: Codes, event: Ints, tick: Ints) -> tuple[Any
 
 
 def _by_cell(windows: Windows, keys: int, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...] | None:
-    """Do the same as `_by_code` by compiled code; return None where it is unavailable or does not apply."""
+    """Do the same as `_by_code` in compiled code; return None if that is unavailable or does not apply."""
     n = len(key)
     number = compiled(number_cells, n)
     if number is None:

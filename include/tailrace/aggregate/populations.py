@@ -1,4 +1,4 @@
-"""The columns of the sample from which an aggregate's population, and so its λ_thr, is computed."""
+"""The columns of the sample from which an aggregate's population, and then its λ_thr, are computed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TUPLES = "tuples"
 class SampledPopulation(NamedTuple):
     """The columns of the sample from which the population of one aggregate is computed.
 
-    A tuple without a value for the function (null) counts as 0 where the function's λ_thr allows it.
+    A tuple without a value for the function (null) counts as 0 if the function's λ_thr allows it.
 
     Attributes
     ----------
     number, total, squares : str
-        The columns whose sums over a window are n, Σv and Σv²; `tuples` where λ_thr does not depend on the values.
+        The columns whose sums over a window are n, Σv and Σv²; `tuples` if λ_thr does not depend on values.
     value : (str, str) or None
-        The column of single values, and the column that is 1 where a row has a value.
+        The column of single values, and the column that is 1 if a row has a value.
     accumulators : tuple of Accumulator
         The accumulators of these columns, beside the aggregate's own.
     """
@@ -73,11 +73,11 @@ class SampledPopulation(NamedTuple):
         population = Population.estimate(number[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
         parameters = {name: self.aggregate.parameters[name] for name in FUNCTIONS[function].parameters}
-        is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all tuples is exactly that
+        is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all tuples is exact
         variance = _share_variance(number[has_values], tuples[has_values])
         if not variance:
             return threshold(function, error, risk, population, parameters, is_part)
-        # Half of the risk covers too few values (Cantelli's inequality), the other half their error.
+        # Half of the risk covers a lack of values (Cantelli's inequality), the other half their error.
         margin = sqrt(variance * (2 / risk - 1))
         return min(1.0, threshold(function, error, risk / 2, population, parameters, is_part) + margin)
 
@@ -85,8 +85,8 @@ class SampledPopulation(NamedTuple):
 def _share_variance(number: Floats, tuples: Floats) -> float:
     """Return the greatest variance of the received share of a window's values, as a mean over windows.
 
-    Among λn tuples received at random, the number of values is hypergeometric. The variance is 0 where all tuples have
-    a value.
+    Among λn tuples received at random, the number of values is hypergeometric. The variance is 0 if all tuples have
+        a value.
     """
     spread = np.maximum(tuples - number, 0) / np.maximum(tuples - 1, 1)
     return float(np.mean(spread / (4 * number)))

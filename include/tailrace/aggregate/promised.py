@@ -1,4 +1,4 @@
-"""Promised answers: the columns of answers, aggregates or expressions over them, each of which keeps a promise."""
+"""Promised answers: columns of aggregates, or of expressions over them, each of which must keep a promise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import as_doubles
 from tailrace.ground.value_column import Floats, Ints
 
-_NEAR = 1 - 1e-9  # such an error breaks the promise: sums of doubles depend on the order of the partials
+_NEAR = 1 - 1e-9  # tolerance of errors, as sums of doubles depend on the order of the partials
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PromisedAggregates:
     ----------
     names : tuple of str
     aggregates : tuple of NamedAggregate
-        The aggregates among the answers, and those that expressions read.
+        The aggregates among the answers, and the aggregates that expressions read.
     derived : Projection or None
         The expressions, with the expressions that they read.
     populations : tuple of SampledPopulation
@@ -68,8 +68,8 @@ class PromisedAggregates:
         """Return the least K with which each answer of each window is off by less than `error`; shape (a, m).
 
         Each distinct need of a window is a step, at which it gets more partials. At every step the answers over its
-        partials so far are compared with the answers over all partials. A null is right only where the answer over all
-        is null, too. A window without a partial is off.
+        partials so far are compared with the answers over all partials. A null is only right if the answer over all is
+        null, too. A window without partials is off.
         """
         if (need == need[0]).all():  # windows without a late tuple
             return np.full((len(self.names), int(window.max()) + 1), need[0])
@@ -124,7 +124,7 @@ def _computed(derived: Projection, answers: Mapping[str, pa.Array]) -> dict[str,
 
 
 def _is_off(answers: pa.Array, true: Ints, error: float) -> np.ndarray:
-    """Test which answers are off by `error` or more, given the index of each one's true answer."""
+    """Test which answers are off by `error` or more, given the index of the true answer for each."""
     is_null = np.asarray(answers.is_null())
     values: Floats = as_doubles(answers).to_numpy(zero_copy_only=False)
     is_near = relative(values, values[true]) < error * _NEAR

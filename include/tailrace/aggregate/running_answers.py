@@ -1,4 +1,4 @@
-"""Answers of windows step by step, as the slack K (allowed lateness) rises and each window gets more partials."""
+"""Answers of windows step by step, as a greater slack K (allowed lateness) gives each window more partials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.ground.value_column import Ints
 from tailrace.windows.panes import Arrays
 
 _EVERY = "tuples"
-"""The column of the numbers of tuples; present only where an answer needs it."""
+"""The column with the numbers of tuples, if an answer needs it."""
 
 FEW_PAIRS = 10_000
 """The most pairs of a step and a partial that are merged at once."""
@@ -24,7 +24,7 @@ FEW_PAIRS = 10_000
 
 @dataclass(frozen=True)
 class Steps:
-    """The s steps of m windows: each distinct need of a window, by window and then ascending.
+    """The s steps of m windows, one for each distinct need; by window, and then ascending.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Steps:
     def at(self, age: Ints) -> tuple[Ints, Ints]:
         """Return the index of the step that each of m windows has reached at l ages, and of its last step.
 
-        Both are by window and then by age, shape (m·l,); the index is −1 where a window holds no partial yet.
+        Both are by window and then by age, shape (m·l,); the index is −1 if a window has no partial yet.
         """
         ends = np.flatnonzero(self.last == np.arange(len(self.last)))
         ages = np.unique(np.concatenate([self.need, age]))
@@ -86,7 +86,7 @@ class Steps:
         return index.ravel(), np.repeat(ends, len(age))
 
     def required_need(self, is_off: NDArray[np.bool_]) -> Ints:
-        """Return, for each window, the least need from which on its answer is never off again; shape (m,).
+        """Return for each window the least need from which its answer is never off again; shape (m,).
 
         The last step of a window, with all partials, is never off.
         """
@@ -95,7 +95,7 @@ class Steps:
         return self.need[np.maximum.reduceat(right_from, np.flatnonzero(step == self.first))]
 
     def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Arrays:
-        """Merge the partials that the window has at each step.
+        """Merge the partials of each window at each step.
 
         Few pairs of a step and a partial are merged at once. Otherwise the partials of each step are merged, and then
         each step with the steps before it, at doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986).
@@ -124,7 +124,7 @@ class Steps:
 
     @property
     def _partials_by_step(self) -> tuple[Ints, Ints]:
-        """Pairs of a step and a partial that its window has at that step."""
+        """The pairs of a step and a partial that the window has at that step."""
         step = self.rows.group
         count = self.last[step] - step + 1  # a partial counts at its own step and at all later ones
         row = np.repeat(np.arange(len(step)), count)

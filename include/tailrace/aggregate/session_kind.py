@@ -1,4 +1,4 @@
-"""The aggregate kind over sessions: the tuples of a key make its windows."""
+"""The aggregate kind over sessions, in which the tuples of a key determine the windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EACH_MS = Sliding(1, 1)
 class SessionAggregate(Aggregate):
     """One or more aggregates over the sessions of each key.
 
-    Corrections evaluate sessions from history: late tuples may join answers, which can't be amended one by one.
+    Corrections evaluate sessions from history, as late tuples may join answers, which can't be amended.
     """
 
     _of_windows = (*Aggregate._of_windows, START)
@@ -42,7 +42,7 @@ class SessionAggregate(Aggregate):
         return BySession(self.sessions)
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Combine rows into partials by key, event time and tick: a session may begin and end at any ms."""
+        """Combine rows into partials by key, event time and tick, as a session may begin and end at any ms."""
         return combine(_EACH_MS, self.summary, rows)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -60,7 +60,7 @@ class SimulatedWindows:
     Attributes
     ----------
     values : ndarray, shape (windows, n)
-        In random order within each window, so that the first m are m tuples missing at random.
+        In random order within each window, so that the first m stand for m tuples missing at random.
     population : Population
         Measured on other values of the same distribution.
     """
@@ -107,8 +107,8 @@ def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
     -------
     list of dict
         For each distribution, n, function and promise: distribution, tuples (n), function, error, risk, threshold
-        (λ_thr), missing (the number of tuples missing of n), off (the share of answers off, at most `risk` if the
-        promise holds), windows.
+        (λ_thr), missing (how many of the n tuples), off (the share of answers off, at most `risk` if the promise
+        holds), windows.
     """
     rng = np.random.default_rng(seed)
     rows = []

@@ -1,4 +1,4 @@
-"""Aggregates within expressions: each is computed as if it had a name, and stands in no column of answers."""
+"""Aggregates within expressions: each is computed as if it had a name, but is no column of answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HiddenAggregate(NamedTuple):
     section : mapping
     place : CallPlace
     condition : str or None
-        Its condition, with its positions in the expression.
+        Its condition, padded so that positions are positions in the expression.
     """
 
     section: Section
@@ -69,11 +69,11 @@ class ExpressionsOverNames(NamedTuple):
     texts : dict
         The expressions by name. They read the columns of answers, `tuples`, and hidden aggregates.
     beside : dict
-        The columns that each reads beside its aggregates, with positions.
+        The columns that each reads outside of aggregates, with positions.
     spellings : dict
-        The expressions with one spelling of each aggregate: what binds a checkpoint, and what SQL text says.
+        The expressions with one spelling of each aggregate, for a query's structure and for SQL text.
     hidden : dict
-        The aggregates that have no name in the section, under names that no column of answers can have.
+        The aggregates without a name in the section, under names that no column of answers can have.
     having : ReadExpression or None
         The condition of answers, read like an expression; None without one.
     """
@@ -106,7 +106,7 @@ def expressions_over_names(
     Raises
     ------
     NamedError
-        At an aggregate that can't be computed, and where the libraries of expressions are not installed.
+        At an aggregate that can't be computed, and if the libraries of expressions are not installed.
     """
     found = ExpressionsOverNames({}, {}, {}, {})
     for name, text in expressions.items():
@@ -129,7 +129,7 @@ _COUNT = {"function": "count"}
 def _read(found: ExpressionsOverNames, path: str, text: str, named: Mapping[str, Section]) -> ReadExpression:
     """Read an expression, and add its hidden aggregates to those found before."""
     require_libraries()
-    over_aggregates = import_module("tailrace.sql.over_aggregates")  # an extra, and a grammar that others do without
+    over_aggregates = import_module("tailrace.sql.over_aggregates")  # an extra, and a grammar that few need
 
     def name_of(call: UnnamedCall) -> str:
         name: str | None = over_aggregates.name_of_same(

@@ -1,6 +1,6 @@
-"""Sets of pairs that a correction recomputes: by late tuples, by a range of event time, or by identity.
+"""Sets of pairs that a correction recomputes, given by late tuples, by a range of event time, or by identity.
 
-Answers are read by their later time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
+For a range [low, high) of event time, answers with a later time in (low, high] are read, so each range begins 1 ms
 before the earliest tuple that counts.
 """
 
@@ -24,12 +24,12 @@ from tailrace.ground.ranges import Ranges, merge_ranges
 
 @dataclass(frozen=True)
 class ClosedPairs:
-    """Every pair with a tuple in the event times [low, high), and with both tuples before the frontier.
+    """All pairs with a tuple in the event times [low, high), and both tuples before the frontier.
 
     Attributes
     ----------
     reach_ms : int
-        The longest distance of the two event times.
+        The greatest distance of the two event times.
     """
 
     event_times: tuple[int, int]
@@ -100,7 +100,7 @@ class MissedPairs:
 
 @dataclass(frozen=True)
 class IdentifiedPairs:
-    """Pairs one by one.
+    """Single pairs, given by their ids.
 
     Attributes
     ----------

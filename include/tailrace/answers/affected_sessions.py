@@ -1,4 +1,4 @@
-"""The sessions that a correction recomputes, by the runs of tuples that they are in."""
+"""Sets of sessions that a correction recomputes, given by runs of tuples."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tailrace.windows.sessions import Sessions, runs_of, touching
 class AffectedSessions:
     """All sessions of a key in some runs of its tuples, or of all keys in a range of event time.
 
-    A run is a largest set of the key's tuples, repeats of ids among them, without a gap. So each version of an answer
-    lies in one run, in which the right sessions lie, too. Until the runs are found in history, `is_whole` is false, and
-    the rows are parts of them.
+    A run is a maximal set of the key's tuples without a gap, including repeats of ids. So all versions of an answer lie
+    in one run, with the right sessions. Until the runs are found in history, `is_whole` is false, and rows are parts of
+    runs.
 
     Attributes
     ----------
     rows : Table or None
-        `key`, `first` and `last`, the first and last event time of each run in ms; None: of all keys.
+        `key`, `first` and `last`, the first and last event time of each run in ms; None for all keys.
     event_times : pair of int
         The event times [low, high) in ms of the answers of all keys.
     frontier : int
-        F, as far as it is known: sessions that end at or before it have closed.
+        F, as far as known: sessions that end at or before it have closed.
     """
 
     sessions: Sessions
@@ -99,7 +99,7 @@ class AffectedSessions:
         return inside
 
     def run_of(self, rows: Rows, time: str) -> Ints:
-        """Return the run of each row with `key` and a column of event times (ms), of which every one is in a run."""
+        """Return the run of each row with `key` and a column of event times (ms); each row must be in a run."""
         run, row = self.touched_by(rows, np.asarray(rows.column(time)))
         return run[np.argsort(row)]
 
@@ -118,7 +118,7 @@ class AffectedSessions:
         return replace(self, rows=self.table.filter(pa.array(mask)))
 
     def _joined(self) -> AffectedSessions:
-        """Join parts that are of one run, and store each once."""
+        """Join parts of the same run, and remove repeated ones."""
         keys, (key,) = unify([self.keys])
         runs = runs_of(key, *self.times, self.sessions.reach_ms)
         columns = {"key": keys.take(pa.array(runs.key)), "first": runs.first, "last": runs.last}

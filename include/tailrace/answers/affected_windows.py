@@ -1,6 +1,6 @@
 """Sets of windows that a correction recomputes.
 
-They are given by a range of event time, or by identity, such as the windows of late tuples.
+They are given by a range of event time, or by identity, such as the windows that late tuples missed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ClosedWindows:
 
 @dataclass(frozen=True)
 class MissedWindows:
-    """Windows one by one: each `key` and `window_end` once."""
+    """Single windows: each `key` and `window_end` once."""
 
     windows: pa.Table
     shape: Windows
@@ -75,7 +75,7 @@ class WindowsOfAllKeys:
 
     @staticmethod
     def from_rows(rows: Rows, shape: Windows) -> WindowsOfAllKeys:
-        """The windows of these rows."""
+        """Return the windows of these rows."""
         return WindowsOfAllKeys(np.unique(np.asarray(rows.column("window_end"))), shape)
 
     def ranges(self) -> Ranges:

@@ -1,7 +1,7 @@
 """Answers by pairs of a left and a right tuple.
 
-A correction adds missed pairs, and retracts pairs that exist only by a repeated id. The first tuple of each id
-determines the pair of two ids for ever. So a pair that is known with the right content keeps its version and its as_of.
+A correction adds missed pairs, and retracts pairs that only exist because of a repeated id. The first tuple of each id
+determines the pair of two ids for ever, so a known pair with the right content keeps its version and its as_of.
 
 Versions are read by the event times that a correction covers. Repeats may have produced the same pair of ids with other
 event times, so a later version may exist outside of the range. The left id of such a pair occurs outside of the range,
@@ -63,14 +63,14 @@ class PairAnswers(AnswerModel, ABC):
 
     @property
     def can_lack_tuples(self) -> bool:
-        return False  # a pair holds its two tuples
+        return False  # a pair has two tuples
 
     @property
     def late_margin_ms(self) -> int:
         return 0
 
     def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
-        """Return no rows: only its partners determine which pairs a late tuple missed."""
+        """Return no rows, as the pairs that a late tuple missed depend on its partners."""
         return late.slice(0, 0).select(list(names))
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:
@@ -81,7 +81,7 @@ class PairAnswers(AnswerModel, ABC):
         return self.missed_by(pa.concat_tables([late, *self._as_late(late.schema, given, repeats)]))
 
     def _as_late(self, schema: pa.Schema, given: pa.Table, repeats: Sequence[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the repeats that given answers hold, as rows of the table `late` that missed those answers."""
+        """Yield the repeats in streamed answers, in the form of rows of the table `late` that missed these answers."""
         for side, repeated in zip(SIDES, repeats, strict=True):
             mine = [f"{side}_id", f"{side}_time"]
             tuples = given.select(mine).append_column("horizon", pa.array(self.horizon(given)))
@@ -100,7 +100,7 @@ class PairAnswers(AnswerModel, ABC):
         identity, affected, versions = self.identity, revision.affected, revision.versions
         versions = select(
             versions, versions["as_of"].to_numpy() <= revision.before
-        )  # a later version may not count yet
+        )  # the version of a later cut-off may not count yet
         touched = select(versions, affected.contains(versions))
         versions = select(versions, identity.find(versions, touched) >= 0)
         evaluated = _next_pairs(self, revision, versions)
@@ -108,7 +108,7 @@ class PairAnswers(AnswerModel, ABC):
         gone = select(latest, identity.find(latest, evaluated) < 0)
         is_known = _is_known(identity, revision.schema, evaluated, without_retracted(latest))
         is_gone = gone[RETRACTED].to_numpy()
-        if is_known.any() or is_gone.any():  # the other pairs get a row anyway
+        if is_known.any() or is_gone.any():  # other pairs get a row anyway
             elsewhere = revision.history.ids_outside(0, affected)
             is_known, is_gone = is_known & ~_has_left_id(evaluated, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)
         rows, gone = select(evaluated, ~is_known), identity.first_rows(select(gone, ~is_gone))
@@ -126,7 +126,7 @@ class PairAnswers(AnswerModel, ABC):
 
     @abstractmethod
     def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
-        """Return the shortest slack K (allowed lateness) with which the stream gives each answer, in ms; shape (n,).
+        """Return the shortest slack K (allowed lateness, ms) with which the stream finds each answer; shape (n,).
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class ByPair(PairAnswers):
     Attributes
     ----------
     kept_ms : (int, int)
-        How far behind F the event times of stored left and right tuples lie at most.
+        The greatest distance behind F of the event times of stored left and right tuples.
     """
 
     kept_ms: tuple[int, int]
@@ -198,8 +198,8 @@ class ByPair(PairAnswers):
 def _next_pairs(model: PairAnswers, revision: Revision, versions: pa.Table) -> pa.Table:
     """Return the affected pairs over all tuples before the cut-off, without repeats.
 
-    `versions` has all versions of pairs. A pair is missing only if its later tuple is late. A known pair that is not
-    found among the affected ones came from a repeat. Its ids may have come first with other event times, even far away,
+    `versions` has all versions of pairs. A pair is only missing if its later tuple is late. A known pair that is not
+    among the affected ones came from a repeat. Its ids may have come first with other event times, even distant ones,
     so these are looked up.
     """
     history = revision.history

@@ -85,7 +85,7 @@ class MissedWindowPairs:
     def _missed(self, side: int, answers: Rows) -> NDArray[np.bool_]:
         """Test which answers the late tuples of a side missed.
 
-        Of tuples with the same id and time, the last one counts.
+        Among tuples with the same id and time, the last one counts.
         """
         late, names = self.late[side], ["id", "event_time"]
         ids = answers.column(f"{SIDES[side]}_id")
@@ -99,7 +99,7 @@ class MissedWindowPairs:
 
 @dataclass(frozen=True)
 class IdentifiedWindowPairs:
-    """Pairs in windows one by one.
+    """Single pairs in windows, given by their identity.
 
     Attributes
     ----------

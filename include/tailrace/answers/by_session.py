@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class BySession(ByWindow):
     """The answer model of kinds that answer each session of each key (`answers.model.AnswerModel`).
 
-    A late tuple may begin, extend or join sessions. So the sessions that it missed are found among answers, and those
-    that a correction gives in history (`AffectedSessions`).
+    A late tuple may begin, extend or join sessions. So the sessions that it missed are found among answers, and the
+    sessions that a correction computes are found in history (`AffectedSessions`).
     """
 
     amounts: Mapping[str, pa.DataType] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class BySession(ByWindow):
         return self.sessions.reach_ms + 1
 
     def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
-        """Repeat each row of the table `late` for every session that it touches among some answers, in any versions.
+        """Repeat each row of the table `late` for every session that it touches among some answers, in any version.
 
-        It may lengthen such a session, or join it with another one. So may a late tuple that the session holds: it was
-        late as it touched what had closed.
+        It may lengthen such a session, or join it with another one. So may a late tuple that the session holds, as it
+        was late because it touched a closed session.
         """
         assert among is not None
         answer, row = self._touching(among, late, self.late_time, self.sessions.reach_ms)
@@ -69,9 +69,9 @@ class BySession(ByWindow):
         return missed
 
     def lacking(self, late: pa.Table, latest: pa.Table, is_uncorrected: NDArray[np.bool_]) -> pa.Table:
-        """Return the identities of sessions that lack tuples, and of those that late tuples alone will make.
+        """Return the identities of sessions that lack tuples, and of sessions that consist only of late tuples.
 
-        A session is right where it is alone in its run of tuples, and holds the late ones in it.
+        A session is right if it is alone in its run of tuples, and has the run's late tuples.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class BySession(ByWindow):
         latest : Table
             The latest version of each session near these tuples, retracted ones too.
         is_uncorrected : ndarray, shape (n,)
-            Which of the tuples arrived when no correction covers.
+            Which of the tuples arrived in a time that no correction covers.
         """
         is_seen = self.is_seen(latest, late)
         given = select(latest, ~(latest["corrected"].to_numpy() & latest[RETRACTED].to_numpy()))
@@ -98,9 +98,9 @@ class BySession(ByWindow):
         return pa.concat_tables([wrong, pa.Table.from_arrays(columns, names=[*SESSION.columns])])
 
     def is_seen(self, answers: pa.Table, late: pa.Table) -> NDArray[np.bool_]:
-        """Test which late tuples a correction has seen: it gave or retracted a session that the tuple touches.
+        """Test which late tuples a correction has seen: it wrote or retracted a session that the tuple touches.
 
-        Its cut-off, the version's `as_of`, was after the tuple's arrival.
+        Its cut-off, the version's `as_of`, must be after the tuple's arrival.
         """
         corrected = select(answers, answers["corrected"].to_numpy())
         session, row = self._touching(corrected, late, self.late_time, self.sessions.reach_ms)
@@ -123,7 +123,7 @@ class BySession(ByWindow):
         return self.missed_by(late) | self.holding_answers(given, repeated, "event_time")
 
     def holding_answers(self, given: pa.Table, tuples: pa.Table, time: str) -> AffectedSessions:
-        """Return the given answers that hold one of the tuples, which have `key` and a column of their event times."""
+        """Return the given answers that hold one of the tuples, given by `key` and a column of event times."""
         index, _ = self._touching(given, tuples, time, 0)
         return self.affected_from(given.take(pa.array(np.unique(index))))
 
@@ -138,7 +138,7 @@ class BySession(ByWindow):
         return _revise_sessions(revision)
 
     def _touching(self, answers: Rows, tuples: Rows, time: str, reach_ms: int) -> tuple[Ints, Ints]:
-        """Return the pairs of an answer and a tuple that is at most `reach_ms` away from the answer's tuples."""
+        """Return the pairs of an answer and a tuple at most `reach_ms` away from the answer's tuples."""
         key, of_tuple = unify([each.column("key") for each in (answers, tuples)])[1]
         first, end = (np.asarray(answers.column(name)) for name in ("window_start", "window_end"))
         return touching(key, first, end - self.sessions.gap_ms, of_tuple, np.asarray(tuples.column(time)), reach_ms)
@@ -165,7 +165,7 @@ def _revise_sessions(revision: Revision) -> pa.Table:
 
 
 def _closed_until(affected: AffectedSessions, past: pa.Table, revision: Revision) -> int:
-    """Return an event time up to which sessions had closed at the cut-off, and the affected ones that had, all end.
+    """Return a time up to which all sessions had closed at the cut-off, and by which all closed affected ones end.
 
     The last tuple of a closed session is in an answer of the stream that ends with it, or was registered late when F
     had passed its session's end.

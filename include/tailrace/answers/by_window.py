@@ -1,4 +1,4 @@
-"""Answers by key and sliding window; a correction replaces each affected one as a whole."""
+"""Answers by key and sliding window; a correction replaces each affected answer as a whole."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ByWindow(DueAtWindowEnd):
     Attributes
     ----------
     row_key : tuple of str
-        The columns that number the rows of an answer from 1 on; empty where an answer is one row.
+        The columns that number the rows of an answer from 1 on; empty if an answer is one row.
     amounts : dict
         The columns of a late row with which answers are amended.
     """
@@ -121,10 +121,10 @@ class ByWindow(DueAtWindowEnd):
         return MissedWindows.from_rows(rows, self.windows)
 
     def revise(self, revision: Revision) -> pa.Table:
-        """Return the next versions of the affected windows, and retractions of those that are no answers any more.
+        """Return the next versions of the affected windows, and retractions of windows that are no longer answers.
 
-        Those have no tuples left, or do not meet the query's condition `having`. Versions of a later cut-off are left
-        alone: at this cut-off their answers may not exist yet.
+        These have no tuples left, or do not meet the query's condition `having`. Versions of a later cut-off are not
+        retracted, as their answers may not exist yet at this cut-off.
         """
         versions = select(revision.versions, revision.affected.contains(revision.versions))
         answers = next_answers(self, revision, streamed_versions(versions))
@@ -149,10 +149,10 @@ class ByWindow(DueAtWindowEnd):
 def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.Table:
     """Return the affected answers over all tuples before a cut-off, without repeats.
 
-    A sum can be corrected without reading values of history (errata on paper 002, 2nd point): where no tuple of a
-    window is a repeat, the kind may amend the streamed answer by the late tuples that missed it. Other windows are
-    evaluated from history. Nothing is ever subtracted: a repeated value may be so large that the sum keeps no digit of
-    the others.
+    A sum can be corrected without reading values from history (errata on paper 002, 2nd point): if no tuple of a window
+    is a repeat, the kind may amend the streamed answer by the late tuples that missed it. Other windows are evaluated
+    from history. Nothing is ever subtracted, as a repeated value may be so large that the sum has no digit of the
+    others.
 
     `streamed` has the stream's answers among the affected ones.
     """
@@ -177,15 +177,15 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
 def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
     """Return the new answers, with K and facts of the stream, and retractions of windows that became empty.
 
-    K and facts are null where the stream gave no answer. An answer that does not meet the query's condition `having` is
-    retracted, whether it was given or not: a correction with an earlier cut-off that runs later may give it.
+    K and facts are null without a streamed answer. An answer that does not meet the query's condition `having` is
+    always retracted, as a correction with an earlier cut-off that runs later may write it.
 
     Parameters
     ----------
     answers : Table
         The answers that are corrected.
     versions : Table
-        All versions of these answers. Versions of the same interval are replaced, and so are not retracted.
+        All versions of these answers. Versions of the same interval will be replaced, and need no retraction.
     """
     others = without_retracted(of_others(versions, interval))
     earlier = others.take(pa.array(last_indices(*identity.number(others))))

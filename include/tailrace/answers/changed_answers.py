@@ -1,4 +1,4 @@
-"""Finds and counts the answers that a correction changes: versions that differ from the versions before."""
+"""Finds and counts the answers that a correction changes: versions that differ from earlier ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tailrace.answers.versions import without_retracted
 from tailrace.ground import matching
 from tailrace.ground.matching import select
 
-_TOLERANCE = 1e-9  # of doubles: sums of the same values in another order
-_NEAR_ZERO = 1e-12  # where these cancel out
+_TOLERANCE = 1e-9  # tolerance of doubles, as sums depend on the order of values
+_NEAR_ZERO = 1e-12  # the same, if values cancel out
 
 
 def count_changed(
@@ -25,13 +25,13 @@ def count_changed(
     Parameters
     ----------
     identity, row_identity
-        As of the kind's answer model.
+        As in the kind's answer model.
     content : Schema
         The columns that are compared.
     rows : Table
         The next versions of some answers, with `retracted`.
     versions : Table
-        All versions of at least these answers before.
+        All earlier versions of at least these answers.
     """
     now, before = without_retracted(rows), without_retracted(identity.latest(versions))
     is_changed = find_changed(identity, row_identity, content, now, before)
@@ -41,7 +41,7 @@ def count_changed(
 def find_changed(
     identity: Identity, row_identity: Sequence[str], content: pa.Schema, now: pa.Table, before: pa.Table
 ) -> NDArray[np.bool_]:
-    """Test which rows of `now` are of answers that are new or differ from those before; parameters as above."""
+    """Test which rows of `now` are of answers that are new or differ from earlier ones; parameters as above."""
     number, others = identity.number(now, before)
     size = 1 + max(number.max(initial=-1), others.max(initial=-1))
     is_changed = np.bincount(number, minlength=size) != np.bincount(others, minlength=size)
@@ -50,7 +50,7 @@ def find_changed(
 
 
 def are_same(row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, others: pa.Table) -> NDArray[np.bool_]:
-    """Test which rows are among the others with the same content; doubles to within a part in 10⁹."""
+    """Test which rows occur among the others with the same content; doubles may differ by a part in 10⁹."""
     index = matching.find(*matching.number_rows([rows, others], row_identity))
     if not others.num_rows:
         return index >= 0

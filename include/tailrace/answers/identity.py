@@ -14,20 +14,20 @@ from tailrace.ground.matching import Rows
 
 @dataclass(frozen=True)
 class Identity:
-    """The columns that identify an answer, whatever its version.
+    """The columns that identify an answer in all of its versions.
 
     Attributes
     ----------
     columns : tuple of str
     determining : tuple of str
-        The columns from which the others follow.
+        The columns that determine the others.
     """
 
     columns: tuple[str, ...]
     determining: tuple[str, ...]
 
     def number(self, *tables: Rows) -> list[Ints]:
-        """Number the answers of tables: each row of each table, like `matching.number_rows`."""
+        """Number each row of tables by its answer, like `matching.number_rows`."""
         return matching.number_rows(tables, self.determining)
 
     def find(self, rows: Rows, others: Rows) -> Ints:
@@ -42,8 +42,8 @@ class Identity:
     def latest(self, versions: pa.Table) -> pa.Table:
         """Select the version of each answer with the greatest as_of, including retracted ones.
 
-        On a tie, the version of a correction is selected. All rows of a version are selected. Of several corrections
-        with the same as_of, the last one counts.
+        On a tie, the version of a correction is selected; of several with the same as_of, the last one. All rows of a
+        version are selected.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
 """Answers by key and sliding window."""
 
 SESSION = Identity(WINDOW.columns, WINDOW.columns)
-"""Answers by key and session. The end does not determine a session's start; each version has its own times."""
+"""Answers by key and session. A session's end does not determine its start, and each version has its own times."""
 
 SIDES = ("left", "right")
 """The streams of a join, in the order of its inputs."""

@@ -1,4 +1,4 @@
-"""The answer model of a kind: it identifies answers, names those that late tuples affect, and revises them."""
+"""The answer model of a kind: identifies answers, finds those that late tuples affect, and revises them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class AffectedAnswers(Protocol):
     """A set of answers whose next version a correction computes."""
 
     def ranges(self) -> Ranges:
-        """Return the event times of the tuples on which these answers can depend; none where there is no answer.
+        """Return the event times of the tuples on which these answers can depend; none without an answer.
 
         For each range [low, high), the horizon of its answers lies in (low, high].
         """
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
-        """Test which rows belong to these answers, by their identity."""
+        """Test by their identity which rows belong to these answers."""
 
     def parts(self, content: Content) -> list[Content]:
-        """Split tuples into parts so that each affected answer can be computed from a single part.
+        """Split tuples into parts, so that each affected answer can be computed from one part.
 
         Tuples that no affected answer needs are dropped.
         """
@@ -51,7 +51,7 @@ class TupleHistory(Protocol):
         """Return the affected answers over these tuples, without repeats of ids."""
 
     def repeats(self, side: int, ranges: Ranges) -> pa.Table:
-        """Find a stream's tuples in these event times whose id had arrived before: `id`, `key`, `event_time`."""
+        """Find a stream's tuples with these event times whose id had arrived before: `id`, `key`, `event_time`."""
 
     def event_times(self, side: int, ids: pa.Array) -> Ints:
         """Return the event time of the first tuple with each of these ids in a stream, in no order."""
@@ -62,7 +62,7 @@ class TupleHistory(Protocol):
 
 @dataclass(frozen=True)
 class Revision:
-    """The data that a correction has about the answers that it revises.
+    """The data of a correction about the answers that it revises.
 
     Attributes
     ----------
@@ -71,15 +71,15 @@ class Revision:
     schema : Schema
         The schema of answers.
     versions, late : Table
-        Rows of the tables: at least all versions of the affected answers, and their late tuples.
+        Rows of the tables, with at least all versions of the affected answers, and their late tuples.
     before : int
         The cut-off, in ms.
     interval : str
         The correction's interval, whose earlier versions will be replaced.
     amend : callable or None
-        The kind's `IncrementallyCorrectable.amend`; None where the kind has to read history.
+        The kind's `IncrementallyCorrectable.amend`; None if the kind has to read history.
     repeats_lookups : bool
-        Whether tuples may count now that were none when they came, so that answers appear of which nothing is known.
+        Whether records may have become tuples since they came, so that entirely new answers may appear.
     """
 
     history: TupleHistory
@@ -94,13 +94,13 @@ class Revision:
 
 
 class WaysToMeasure(Protocol[T_co]):
-    """Protocol of the ways by which a calibration can measure the accuracy of waits over history."""
+    """Protocol of the ways in which a calibration can measure the accuracy of waits over history."""
 
     def by_windows(self) -> T_co:
-        """Compare what each window holds after each wait with the exact answer."""
+        """Compare the content of each window after each wait with the exact answer."""
 
     def by_shortest_waits(self, shortest_wait: ShortestWait) -> T_co:
-        """Find the shortest wait that gives each exact answer, for answers that are either right or missing."""
+        """Find the shortest wait for each exact answer, if answers are either right or missing."""
 
 
 class AnswerModel(Protocol):
@@ -111,7 +111,7 @@ class AnswerModel(Protocol):
 
     @property
     def row_identity(self) -> tuple[str, ...]:
-        """The columns that identify a row of an answer, whatever its version."""
+        """The columns that identify a row of an answer in all of its versions."""
 
     def horizon(self, answers: Rows) -> Ints:
         """Return the event time (ms) up to which each answer depends on tuples; shape (n,).
@@ -124,13 +124,13 @@ class AnswerModel(Protocol):
         """The time columns of answers, one of which is the horizon."""
 
     def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
-        """Return the frontier (ms) from which on a tuple counts only in answers that are due; shape (n,).
+        """Return the frontier (ms) from which a tuple only counts in answers that are due; shape (n,).
 
         The tuples are of the input `side`.
         """
 
     def close_frontier(self, event_time: int) -> int:
-        """Return the frontier (ms) at which every answer is due that needs no tuple after `event_time`."""
+        """Return the frontier (ms) at which all answers that need no tuple after `event_time` are due."""
 
     @property
     def late_time(self) -> str:
@@ -149,21 +149,21 @@ class AnswerModel(Protocol):
 
     @property
     def late_margin_ms(self) -> int:
-        """How far outside of an answer's window a late tuple of it may be, in ms."""
+        """The greatest distance (ms) of a late tuple from the window of an answer that it affects."""
 
     def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
         """Repeat each row of the table `late` for every answer that it missed.
 
-        The rows have the answer's identity and the named columns. Return no rows where no answer can lack a tuple.
-        `among` has identities of answers. Sessions that a tuple missed are found among these alone: their tuples
-        determine their times.
+        The rows have the answer's identity and the named columns. Return no rows if no answer can lack a tuple. `among`
+        has identities of answers. Sessions that a tuple missed are only found among these, as their tuples determine
+        their times.
         """
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:
         """Return the answers that rows of the table `late` missed."""
 
     def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> AffectedAnswers:
-        """Return the answers that rows of the table `late` missed, and the given ones that hold a repeat of an id.
+        """Return the answers that rows of the table `late` missed, and the given answers that hold a repeat of an id.
 
         Parameters
         ----------
@@ -174,10 +174,10 @@ class AnswerModel(Protocol):
         """
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
-        """Return all answers due by the frontier that can depend on tuples with an event time in [low, high), in ms."""
+        """Return all answers due by the frontier that can depend on tuples with event times in [low, high), in ms."""
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:
-        """Return the answers to which the rows belong, by their identity."""
+        """Return the answers of rows, by their identity."""
 
     def revise(self, revision: Revision) -> pa.Table:
         """Return the next versions of the affected answers, with K and facts of the stream and `retracted`."""

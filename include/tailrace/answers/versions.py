@@ -1,4 +1,4 @@
-"""Versions of answers: the stream's, and those that corrections gave, in one table."""
+"""Versions of answers in one table: the stream's and the corrections'."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _STAMPS = "k_ms", "facts_version"
 def as_streamed(results: pa.Table, withheld: bool = False) -> pa.Table:
     """Mark rows of the table `results` as the stream's versions.
 
-    Answers that do not meet the query's condition `having` are left out, unless `withheld`: a correction finds in them
-    what it adds late tuples to.
+    Answers that do not meet the query's condition `having` are left out, unless `withheld`: a correction adds late
+    tuples to them.
     """
     results = results if withheld else without_retracted(results)
     false, none = pa.repeat(pa.scalar(False), results.num_rows), pa.nulls(results.num_rows, pa.string())
@@ -31,7 +31,7 @@ def as_corrections(rows: pa.Table) -> pa.Table:
 
 
 def without_retracted(versions: Rows) -> Rows:
-    """Drop the versions that are no answers; a table without the column `RETRACTED` has none."""
+    """Drop versions that are no answers; a table without the column `RETRACTED` has none."""
     if RETRACTED not in versions.schema.names:
         return versions
     return select(versions, ~np.asarray(versions.column(RETRACTED)))
@@ -44,12 +44,12 @@ def streamed_versions(versions: pa.Table) -> pa.Table:
 
 def of_others(versions: pa.Table, interval: str) -> pa.Table:
     """Drop the versions of one interval, which its next correction replaces."""
-    is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # the stream's have no interval
+    is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # streamed ones have none
     return select(versions, ~is_mine)
 
 
 def with_stamps(identity: Identity, answers: pa.Table, versions: pa.Table) -> pa.Table:
-    """Add K and the facts that an answer had in the stream; null where the stream did not answer."""
+    """Add K and the facts of the streamed answers; null without one."""
     streamed = streamed_versions(versions)
     index = identity.find(answers, streamed)
     for name in _STAMPS:
@@ -58,7 +58,7 @@ def with_stamps(identity: Identity, answers: pa.Table, versions: pa.Table) -> pa
 
 
 def with_retractions(answers: pa.Table, gone: pa.Table) -> pa.Table:
-    """Mark answers as the next versions, and append retractions, without tuples, of those that are gone."""
+    """Mark answers as next versions, and append retractions, without tuples, of removed answers."""
     gone = gone.select(answers.column_names)
     no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
     gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)

@@ -45,7 +45,7 @@ def _file_or_name(parameter: typer.CallbackParam, value: str) -> str:
 
 
 def _name_warehouse(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    """Say which warehouse is used, unless the option names it: once work begins, or where it is refused."""
+    """Print the used warehouse, unless an option names it, once work begins, or below a refusal."""
     source = context.get_parameter_source(str(parameter.name))
     if source is not None and source.name != "COMMANDLINE":
         by = (

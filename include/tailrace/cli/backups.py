@@ -1,4 +1,4 @@
-"""The commands that back up a query, while its stream lives, and restore it."""
+"""The commands that back up a query, even while its stream runs, and restore it."""
 
 from __future__ import annotations
 

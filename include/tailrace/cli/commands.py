@@ -1,6 +1,6 @@
 """The command `tailrace`. Exit codes: 0 done, 1 failed, 2 refused before anything was written.
 
-130: interrupted; 141: nobody reads its output any more, as after `| head`.
+130: interrupted; 141: its output is no longer read, as after `| head`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def main(retried: bool = False, program: Program | None = None) -> None:
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     with leaving.outputs() as outputs:
         code = _run(program, command, signals, retried, outputs)
-    if signals or code == INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
+    if signals or code == INTERRUPTED:  # typer's code for a KeyboardInterrupt
         with suppress(OSError):
             screen.work_begins()
             screen.err.print(f"interrupted: {program.after_interruption.get(command, RESUMPTION)}")
@@ -123,9 +123,9 @@ def main(retried: bool = False, program: Program | None = None) -> None:
 
 
 def _run(program: Program, command: str, signals: list[int], retried: bool, outputs: list[int]) -> int:
-    """Run the command of the arguments, say how it failed if it did, and return its exit code.
+    """Run the command of the arguments, print its failure, if any, and return its exit code.
 
-    `outputs`: the descriptors of stdout and stderr.
+    `outputs` are the descriptors of stdout and stderr.
     """
     try:
         screen.no_work_yet()
@@ -134,34 +134,34 @@ def _run(program: Program, command: str, signals: list[int], retried: bool, outp
             code = program.commands(standalone_mode=False)
         screen.work_begins()
         if sys.stdout is not None:
-            sys.stdout.flush()  # else a full disk would show after the end
+            sys.stdout.flush()  # otherwise a full disk would show after the end
         return code or 0
     except Refused as refused:
         screen.refusal(refused)
         return 1 if retried and isinstance(refused, Busy) else refused.exit_code
     except TyperException as wrong:
         screen.err.print("[bold red]refused[/] ", end="")
-        message = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where one is wrong
+        message = getattr(wrong, "format_message", wrong.__str__)()  # names a wrong option
         screen.err.print(message, "(--help lists the options)", markup=False, soft_wrap=True)
         return 2
     except BaseException as error:
-        if isinstance(error, SystemExit) and isinstance(error.__context__, OSError):  # typer's, at a closed pipe
+        if isinstance(error, SystemExit) and isinstance(error.__context__, OSError):  # typer's code for a closed pipe
             error = error.__context__
         if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed(outputs):
             return leaving.CLOSED_PIPE
-        if not signals:  # an error on the way out of an interruption is no failure
+        if not signals:  # an error after an interruption is no failure
             screen.work_begins()
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
-            text = with_remedy(error) if type(error) is ConnectionError else str(error)  # the product's own
+            text = with_remedy(error) if type(error) is ConnectionError else str(error)  # our own error
             screen.err.print(text, markup=False, soft_wrap=True)
             screen.notes(error)
         return 1
 
 
 def is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
-    """Return False for py4j's records of an error that is raised in Python or passed on to Java anyway.
+    """Return False for py4j's log records of errors that are raised in Python, or passed to Java, anyway.
 
-    After an interruption it is false for all that py4j logs of connections that break.
+    After an interruption it is False for all of py4j's records about broken connections.
     """
     text = str(record.msg)
     repeats = text.endswith("while sending command.") or text.startswith("There was an exception while executing")

@@ -42,7 +42,7 @@ def correct(
 
 
 def print_report(report: CorrectionReport) -> None:
-    """Print how many answers a correction has changed, and why."""
+    """Print the report of a correction."""
     screen.work_begins()
     for line in report.lines():
         screen.err.print(line, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The command that checks the machine, and what a query file names, each with its remedy."""
+"""The command that checks the machine, and the things that a query file names, with remedies."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
 
 
 def _find_begun(name: str) -> tuple[DriverHost, Layout]:
-    """Return the driver host and a query's layout; the query is declared, or has a stream or a driver.
+    """Return the driver host and the layout of a query that is declared, or has a stream or a driver.
 
     Raises
     ------

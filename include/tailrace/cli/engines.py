@@ -1,4 +1,4 @@
-"""The option --engine: what runs the batches of a stream, a rebuild or a correction."""
+"""The option --engine, which chooses the engine of a stream, a rebuild or a correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample of its sources that `tailrace explain` prints beside the explanation of a query."""
+"""Prints a sample of a query's sources, for `tailrace explain`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.terminal.answers import write_answers
 
 
 def print_sample(query: Query) -> None:
-    """Print how many records of a sample each step of a stream keeps, and the first rows after `columns` and `where`.
+    """Print how many of a sample's records each step of a stream keeps, and the first rows after `columns` and `where`.
 
     Raises
     ------

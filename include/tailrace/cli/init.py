@@ -85,7 +85,7 @@ def init(
 
 
 def is_interactive() -> bool:
-    """Return whether somebody can answer a question."""
+    """Return whether a user can answer questions."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -110,7 +110,7 @@ def _sample(sample: str, connection: str | None) -> TableSample:
 
 
 def _propose(sample: TableSample, output: Path, choices: Choices) -> QueryProposal:
-    """Propose a query; on a terminal ask for what nothing in the sample shows."""
+    """Propose a query; on a terminal, ask for facts that the sample does not show."""
     from tailrace.advice.proposal import AmbiguousDates, propose
 
     try:
@@ -143,7 +143,7 @@ def _require_zone(name: str) -> str:
 
 
 def _print(proposal: QueryProposal) -> None:
-    """Print what was found: in the first line the worst that is doubtful."""
+    """Print the findings; the first line has the worst doubt."""
     doubts = [*proposal.doubts()]
     for doubt in doubts:
         screen.out.print(f"attention: {doubt}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The option --input: a stream of a query is read from elsewhere."""
+"""The option --input, which replaces the source of a query's stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_inputs(query: Query, inputs: list[str]) -> Query:
-    """Return a query whose streams are read as STREAM=PATH says; what is wrong is refused."""
+    """Return a query whose streams are read as given by STREAM=PATH; wrong values are refused."""
     for assignment in inputs:
         name, _, path = assignment.partition("=")
         if name not in query.streams or not path:

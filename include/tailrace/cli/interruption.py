@@ -1,4 +1,4 @@
-"""Turns SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt, and sends one again that a finalizer has swallowed."""
+"""Turns SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt, and repeats it if a finalizer has swallowed it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.ground.interruptions import forget_interruptions, note_interruptio
 _AGAIN_S = 0.5
 
 RESUMPTION = "what is committed stays, and the same command goes on from there"
-"""The message after an interrupted command, unless its program has another one."""
+"""The default message after an interrupted command."""
 
 AFTER_INTERRUPTION = {
     "serve": "nothing of it runs any more; the same command goes on with its streams",
@@ -27,8 +27,8 @@ AFTER_INTERRUPTION = {
 def interruptible() -> list[int]:
     """Raise KeyboardInterrupt at each of these signals from now on; returns a list that collects their numbers.
 
-    Python reports an exception that leaves a finalizer, such as py4j's objects have, and goes on. So an interruption
-    that is lost there is sent again.
+    If an exception leaves a finalizer, such as one of py4j's objects, Python only reports it and goes on. So an
+    interruption that is lost there is sent again.
     """
     forget_interruptions()
     signals: list[int] = []
@@ -40,7 +40,7 @@ def interruptible() -> list[int]:
         raise KeyboardInterrupt
 
     def send(received: int) -> None:
-        if len(signals) == received:  # else another one has come through meanwhile
+        if len(signals) == received:  # otherwise another one has arrived meanwhile
             os.kill(os.getpid(), signals[-1])
 
     def send_again(swallowed: Any) -> None:

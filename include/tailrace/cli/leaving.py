@@ -1,8 +1,8 @@
 """Ends the process of a command; every command ends here.
 
-Threads of other languages, Arrow's and Delta's, may still be calling into Python when a command is done. Python's
-finalisation ends such a thread by an unwind that C++ forbids, and the process aborts: exit code 134, its output whole.
-So a command does what a normal exit does before that, and leaves without finalising the interpreter.
+Threads of Arrow and Delta, written in other languages, may still be calling into Python when a command is done.
+Python's finalisation ends such a thread by an unwind that C++ forbids, and the process aborts with exit code 134. So a
+command does the earlier steps of a normal exit, and leaves without finalising the interpreter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 CLOSED_PIPE = 141
-"""Exit code where nobody reads the output any more: what a shell says of a program that SIGPIPE ends."""
+"""Exit code if the output is no longer read: the one that a shell reports after SIGPIPE."""
 
 _STDOUT, _STDERR = 1, 2
 
@@ -28,8 +28,8 @@ def leave(code: int, waits: bool = True) -> NoReturn:
     Parameters
     ----------
     waits : bool
-        Whether Python's own threads are joined and the functions of `atexit` called, as at a normal exit; a command
-        that was interrupted waits for nobody.
+        Whether Python's own threads are joined, and functions of `atexit` called, as at a normal exit; an interrupted
+        command waits for nothing.
     """
     try:
         if waits:
@@ -38,14 +38,14 @@ def leave(code: int, waits: bool = True) -> NoReturn:
             atexit._run_exitfuncs()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # a pipe that nobody reads; closed; none
+            with suppress(OSError, ValueError, AttributeError):  # an unread pipe; closed; none
                 stream.flush()
         os._exit(code)
 
 
 @contextmanager
 def outputs() -> Iterator[list[int]]:
-    """Yield copies of the descriptors of stdout and stderr: rich puts /dev/null in the place of a closed pipe."""
+    """Yield copies of the descriptors of stdout and stderr, as rich replaces a closed pipe by /dev/null."""
     copies: list[int] = []
     for descriptor in (_STDOUT, _STDERR):
         with suppress(OSError):  # it is not open
@@ -58,7 +58,7 @@ def outputs() -> Iterator[list[int]]:
 
 
 def is_output_closed(descriptors: Sequence[int]) -> bool:
-    """Test whether one of these is a pipe that nobody reads any more, as after `| head`."""
+    """Test whether one of these is a pipe that is no longer read, as after `| head`."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, 0)

@@ -1,4 +1,4 @@
-"""Paths of this machine as arguments and options of commands."""
+"""Checks of local paths in arguments and options of commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.ground.files import is_url
 
 
 def local_path(parameter: typer.CallbackParam, value: Any) -> Any:
-    """Refuse a URL where a path is asked for: as a path, it would name directories below this one."""
+    """Refuse a URL in place of a path, as it would name directories below the current one."""
     for path in value if isinstance(value, list) else [value]:
         if isinstance(path, Path) and is_url(path):
             slashes = ":///" if str(path).startswith("file:/") else "://"

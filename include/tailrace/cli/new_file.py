@@ -1,4 +1,4 @@
-"""Writes a query file that is not there yet: what a user has written is never replaced."""
+"""Writes a new query file; a user's file is never replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RIGHT = "a name that no file has, in a directory that you may write to"
 
 
 def require_new(file: Path) -> None:
-    """Refuse a file that is there.
+    """Refuse a file that exists.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def require_new(file: Path) -> None:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file; one that is there, also one that came meanwhile, is refused and stays as it is.
+    """Write a new file; refuse one that exists, even if it was created meanwhile.
 
     Raises
     ------

@@ -20,7 +20,7 @@ _SHOWN = 50
 """The number of answers that a table on the terminal shows."""
 
 _QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
-"""Columns of the table `quality` that say most: what was found, and what is promised."""
+"""The most important columns of the table `quality`: measured errors, and the promise."""
 
 
 class VersionChoice(StrEnum):
@@ -79,7 +79,7 @@ def explain(
         bool, typer.Option("--sample", help="Read a sample of the sources: what each step keeps, and the first rows.")
     ] = False,
 ) -> None:
-    """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
+    """Explain how a query is run: its kind, partition and method, and why; also print its sections and SQL text."""
     from tailrace.cli.explanation import print_sample
     from tailrace.cli.opening import open_query
     from tailrace.query.loading import located
@@ -216,9 +216,9 @@ def plot(
 
 
 def _what_tells_most_first(rows: pa.Table, columns: list[str]) -> list[str]:
-    """Return columns in the order of importance, for a narrow terminal; columns without values are last.
+    """Return columns in order of importance, for a narrow terminal; columns without values come last.
 
-    Of several columns of answers the rows say which they are of, in the place of how many answers there were.
+    If rows are about several columns of answers, the name of the column replaces the number of answers.
     """
     filled = [name for name in columns if rows[name].null_count < rows.num_rows]
     others = {"answers": "answer"} if "answer" in filled and len(rows["answer"].unique()) > 1 else {}

@@ -1,4 +1,4 @@
-"""The commands that show records instead of answers: those that were rejected, and those that came late."""
+"""The commands that show records instead of answers: rejected ones, and late ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REJECTED = ("reason", "record", "place")
 """The columns of rejected records that a terminal shows."""
 _LATE_LAST = ("stream", "tick", "frontier", "total")
-"""The columns of late tuples that say least."""
+"""The least important columns of late tuples."""
 
 
 def quarantine(
@@ -87,7 +87,7 @@ def late(
 def _late_records(
     query: str, streams: Path | None, warehouse: str, form: Form, output: Path | None, limit: int, wide: bool
 ) -> None:
-    """Show the late tuples one by one: a table on the terminal has the first ones alone."""
+    """Show the late tuples one by one; a table on the terminal only has the first ones."""
     from tailrace.cli.opening import open_named
     from tailrace.terminal.answers import require_output, write_answers
 
@@ -118,7 +118,7 @@ def _rows(query: str, streams: Path | None, warehouse: str, table: str, form: Fo
 
 
 def _in_order(rejected: pa.Table) -> pa.Array:
-    """Return the order of rejected records: by arrival, stream, file, and the number of the record in it."""
+    """Return the order of rejected records: by arrival, stream, file, and number in the file."""
     position = rejected["position"]
     parts = pc.extract_regex(position, r"^(?P<file>.*)#(?P<number>\d{1,18})$")
     columns = {name: rejected[name] for name in ("arrival_time", "stream")}

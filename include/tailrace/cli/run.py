@@ -53,7 +53,7 @@ def run(
 
     if deployed is None:
         query = open_query(file, streams, warehouse)
-        chain_of(query.declared, file)  # of two live queries that wait for each other, none begins
+        chain_of(query.declared, file)  # two live queries that wait for each other would never begin
     else:
         layout = Layout.for_query(warehouse, deployed)
         declared = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
@@ -78,7 +78,7 @@ def run(
 
 
 def _print_ended(ended: Run, warehouse: str, is_corrected_next: bool) -> None:
-    """Print what a run accepted and rejected, with the commands about that."""
+    """Print the accepted and rejected records of a run, with the commands about these."""
     screen.work_begins()
     for line in ended.lines(is_corrected_next):
         screen.err.print(line, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The command `serve`: a platform of one's own, without containers."""
+"""The command `serve`: a local platform without containers."""
 
 from __future__ import annotations
 

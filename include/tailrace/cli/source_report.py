@@ -13,14 +13,14 @@ from tailrace.terminal import screen
 
 
 def print_source_reports(query: Query) -> None:
-    """Print the columns of a query's sources, what of their first records would be rejected and why, and its tables.
+    """Print the columns of a query's sources, which of their first records would be rejected and why, and its tables.
 
     Raises
     ------
     Unfit
         When a column is missing or of a wrong type.
     Refused
-        When a source is not there, none of the records that were looked at fits, or a table is not fit.
+        When a source does not exist, none of the examined records fits, or a table is unfit.
     """
     samples = sample_sources(query)
     reports = report_of(with_bins_of_source(query, samples), samples)

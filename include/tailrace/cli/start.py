@@ -1,4 +1,4 @@
-"""The program `tailrace` from its first moment on: it loads the command, which takes most of a second, and runs it."""
+"""The start of the program `tailrace`: loads the command, which takes most of a second, and runs it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def main(program: str = "tailrace.cli.commands") -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End at once: nothing has begun, and a library may swallow an exception that is raised while it loads."""
+    """End at once, as nothing has begun, and a loading library may swallow an exception."""
     os.write(2, b"interrupted: nothing had begun\n")
     os._exit(INTERRUPTED)

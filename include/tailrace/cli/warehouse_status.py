@@ -1,4 +1,4 @@
-"""The status of the streams of a warehouse, where no driver host is asked."""
+"""The status of a warehouse's streams, without a driver host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def has_streams(warehouse: Warehouse, query: str | None) -> bool:
 
 
 def missing_in(warehouse: Warehouse, query: str) -> Problem:
-    """Say that a warehouse has no such query, and which ones it has."""
+    """Build the refusal of a query that a warehouse lacks, with the ones that it has."""
     try:
         require_named(Layout.for_query(warehouse, query))
     except Refused as refused:
@@ -38,7 +38,7 @@ def print_status(warehouse: Warehouse, query: str | None, wide: bool) -> None:
     for name in begun(location_of(warehouse)):
         try:
             rows.append(WarehouseStream.read(Layout.for_query(warehouse, name)).row())
-        except Refused as refused:  # the other streams are shown
+        except Refused as refused:  # other streams are still shown
             screen.refusal(refused)
             rows.append([name, "unknown", *["–"] * (len(COLUMNS) - 2)])
     print_table(COLUMNS, rows, wide)

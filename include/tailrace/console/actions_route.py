@@ -1,7 +1,7 @@
-"""The actions of a user on a query: requests to Airflow's own API that the page sends as this user.
+"""The actions of a user on a query: requests that the page sends to Airflow's own API as this user.
 
-So Airflow checks the right, keeps the audit log, and refuses forged requests from other sites: cookies (SameSite=Lax)
-are not sent along with their JSON. No route of the console changes anything.
+So Airflow checks the right, and keeps the audit log. It refuses forged requests from other sites, as browsers do not
+send cookies (SameSite=Lax) with their JSON. No route of the console changes anything.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class AirflowRequest(Shown):
 class Action(Shown):
     """An action, with a description of its effect; `run` is the path of its run's page, below Airflow's URL.
 
-    `dry_run`: its newest dry run, with the result. `asks`: what a form without any value would do, which the page asks
-    before it sends that.
+    `dry_run` is its newest dry run, with the result. `asks` is the effect of a form without any value, which the page
+    asks to confirm.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Action(Shown):
 
 
 class Actions(Shown):
-    """The actions on a query, including those that this user may not take, or that make no sense now."""
+    """The actions on a query, including actions that are not allowed to this user, or not useful now."""
 
     actions: list[Action]
 
@@ -139,7 +139,7 @@ def _correct(dags: _Dags) -> Action:
 
 
 def _calibrations(view: QueryView, dags: _Dags, proposes: bool) -> Iterator[Action]:
-    """Yield the action to calibrate and, once a dry run has found a K that still fits, the action to accept it."""
+    """Yield the action to calibrate; and the action to accept a dry run's K, while that is valid."""
     name, newest = view.name, dry_runs.of_calibration(view, dags.user)
     outcome = "The stream takes up what is proposed, unless it is a dry run." if proposes else "Nothing is written."
     calibrate = dags.run(
@@ -219,7 +219,7 @@ class _Dags:
     Attributes
     ----------
     fault : str or None
-        Why no file declares the query, so that no run of a DAG could do its work.
+        The reason why no file declares the query, so that no run of a DAG could do its work.
     """
 
     query: str
@@ -230,7 +230,7 @@ class _Dags:
     def run(
         self, kind: str, name: str, title: str, says: str, fields: list[Field], conf: Mapping[str, Any] | None = None
     ) -> Action:
-        """Return the action that triggers a run of a DAG, and unpauses the DAG first, as the run never begins else."""
+        """Return the action that triggers a run of a DAG; it unpauses the DAG first, as the run would never begin."""
         dag_id = f"{kind}_{self.query}"
         is_paused = dag_id in self.known and self.known[dag_id].is_paused
         requests = [
@@ -252,7 +252,7 @@ class _Dags:
         )
 
     def unpause(self) -> Iterator[Action]:
-        """Yield an action for each DAG that is paused, and that a page may have to warn of."""
+        """Yield an action to unpause each paused DAG of which a page may have to warn."""
         for kind, effect in PAUSABLE.items():
             dag_id = f"{kind}_{self.query}"
             if dag_id in self.known and self.known[dag_id].is_paused:
@@ -269,7 +269,7 @@ class _Dags:
                 )
 
     def _why_not(self, dag_id: str) -> str | None:
-        """Return why a run of a DAG can't be triggered, or could not do its work; None if it can."""
+        """Return the reason why a run of a DAG can't be triggered, or could not do its work; None without one."""
         if self.fault is not None:
             return self.fault
         if dag_id not in self.known:

@@ -1,4 +1,4 @@
-"""The DAGs of queries in Airflow's database: those that it reads from files now, and what paused ones hold up."""
+"""Reads the DAGs of queries in Airflow's database, and the work that waits for paused DAGs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PAUSABLE = {
     "correct": "Its runs that wait begin, and its schedule runs again, from the newest interval on. The intervals that "
     "passed meanwhile stay gaps of the ledger, until a correction without a range takes them.",
 }
-"""The kinds of DAGs that hold something up while they are paused, and what unpausing one does."""
+"""The kinds of DAGs for which work waits while they are paused, and the effect of unpausing one."""
 
 _BY_HAND = NullTimetable().summary
 
 
 @dataclass(frozen=True)
 class KnownDag:
-    """A DAG that Airflow reads from its file now; `unfinished` is the number of its queued and running runs."""
+    """A DAG that Airflow now reads from a file; `unfinished` is the number of its queued and running runs."""
 
     is_paused: bool
     is_scheduled: bool
@@ -34,7 +34,7 @@ class KnownDag:
 
 
 class PausedDag(Shown):
-    """A paused DAG that holds something up: `kind` is the prefix of its name, `says` what it holds up."""
+    """A paused DAG for which work waits: `kind` is the prefix of its name, `says` describes the work."""
 
     kind: str
     dag: str
@@ -42,7 +42,7 @@ class PausedDag(Shown):
 
 
 def read_dags(dag_ids: Iterable[str]) -> dict[str, KnownDag]:
-    """Read some DAGs by their ids, in one statement; leave out the stale ones, which Airflow reads no more."""
+    """Read DAGs by their ids, in one statement; leave out stale ones, which Airflow no longer reads."""
     of_dag = and_(DagRun.dag_id == DagModel.dag_id, DagRun.state.in_(State.unfinished_dr_states))
     columns = DagModel.dag_id, DagModel.is_paused, DagModel.timetable_summary
     statement = (
@@ -57,12 +57,12 @@ def read_dags(dag_ids: Iterable[str]) -> dict[str, KnownDag]:
 
 
 def held_up(name: str, dags: dict[str, KnownDag], uncorrected: int | None) -> tuple[PausedDag, ...]:
-    """Return the paused DAGs of a query that hold something up.
+    """Return the paused DAGs of a query for which work waits.
 
     Parameters
     ----------
     uncorrected : int or None
-        The number of late tuples that no correction covers; None where it is not known.
+        The number of late tuples that no correction covers; None if it is unknown.
     """
     paused = {kind: dags[f"{kind}_{name}"] for kind in PAUSABLE if f"{kind}_{name}" in dags}
     waiting = {kind: _waiting(dag, uncorrected if kind == "correct" else 0) for kind, dag in paused.items()}
@@ -74,7 +74,7 @@ def held_up(name: str, dags: dict[str, KnownDag], uncorrected: int | None) -> tu
 
 
 def _waiting(dag: KnownDag, uncorrected: int | None) -> str:
-    """Return what waits for a DAG while it is paused, in words; empty if nothing does."""
+    """Return in words the work that waits for a paused DAG; empty if none waits."""
     parts = []
     if uncorrected:
         verb = "is" if uncorrected == 1 else "are"

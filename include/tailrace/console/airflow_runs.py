@@ -15,7 +15,7 @@ from tailrace.orchestration.triggers import OVER
 
 
 def task_state(dag_id: str, run_id: str, task_id: str) -> str | None:
-    """Return the state of a task of a run; None where there is no such run, or the task has not begun."""
+    """Return the state of a task of a run; None if there is no such run, or the task has not begun."""
     keys = TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.task_id == task_id
     with create_session() as session:
         state = session.scalar(select(TaskInstance.state).where(*keys))
@@ -23,7 +23,7 @@ def task_state(dag_id: str, run_id: str, task_id: str) -> str | None:
 
 
 def deploying_since(names: Iterable[str]) -> dict[str, int]:
-    """Return when the deployment of some queries began, in epoch ms, of those whose task `deploy` is not over yet."""
+    """Return for queries whose task `deploy` is not over when their deployment began, in epoch ms."""
     dags = {f"stream_{name}": name for name in names}
     deploys = and_(
         TaskInstance.dag_id == DagRun.dag_id,
@@ -43,14 +43,14 @@ def deploying_since(names: Iterable[str]) -> dict[str, int]:
 
 
 def epoch_ms(time: datetime) -> int:
-    """Return a time of the database in epoch milliseconds; one without a zone is UTC."""
+    """Return a time of the database in epoch milliseconds; times without a zone are in UTC."""
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def plain_json(value: Any) -> Any:
     """Return the value of an XCom as plain JSON.
 
-    Airflow's decoder makes objects of values, which somebody else may have written.
+    Airflow's own decoder would create objects from values that somebody else may have written.
     """
     if not isinstance(value, str):
         return value

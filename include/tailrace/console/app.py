@@ -1,4 +1,4 @@
-"""The console's web app, mounted by Airflow's API server: its routes only read, and none is anonymous."""
+"""The console's web app, mounted by Airflow's API server. Its routes only read, and none is anonymous."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer: whatever a record contains, browsers run only our scripts, and ask no other server."""
+"""Headers of every answer: browsers only run our scripts, and ask no other server, whatever records contain."""
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 for part in (pages, streams_route, panel_routes, actions_route, uncorrected_route, driver_log):

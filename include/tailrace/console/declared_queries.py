@@ -1,4 +1,4 @@
-"""The queries that the console knows: declared ones, refused ones, and those with a stream in the warehouse."""
+"""The queries that the console shows: declared ones, refused ones, and those with a stream in the warehouse."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DeclaredQueries:
         return declarations
 
     def clashing(self) -> dict[str, list[Path]]:
-        """Return the files of each name that several declare; the name is refused in all of them."""
+        """Return the files of each name that is declared by several; the name is refused in all of them."""
         files: dict[str, list[Path]] = {}
         with self._lock:
             for file, (_, read) in sorted(self._read.items()):
@@ -73,7 +73,7 @@ class DeclaredQueries:
                     result = refused
                 self._read[file] = written, result
         if isinstance(result, Refused):
-            raise Refused(result.problems)  # a new one, as an exception that is raised repeatedly grows
+            raise Refused(result.problems)  # a new exception, as one that is raised repeatedly grows
         return result
 
 
@@ -138,7 +138,7 @@ class QueryCatalogue:
 
     @staticmethod
     def fault(name: str) -> str | None:
-        """Return why no file declares a query now; None if one does."""
+        """Return the reason why no file declares a query now; None if one does."""
         declared, _ = QUERIES.all()
         if any(each.query.name == name for each in declared):
             return None

@@ -19,7 +19,7 @@ from tailrace.storage.layout import Layout
 _LINES = 1000
 
 router = APIRouter()
-_may_read_logs = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)  # for the DAG in the path
+_may_read_logs = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)  # the right is for the DAG in the path
 
 
 @router.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])

@@ -59,7 +59,7 @@ class StoredReport:
 
 @dataclass(frozen=True)
 class Acceptable:
-    """A dry run of a calibration: its measurements, and why its K can't be accepted, or None."""
+    """A dry run of a calibration: its measurements, and the reason why its K can't be accepted, or None."""
 
     stored: StoredReport
     report: CalibrationReport | None
@@ -97,7 +97,7 @@ def of_calibration(view: QueryView, user: BaseUser) -> Acceptable | None:
     try:
         report = report_of(stored.value, f"run {stored.run_id}")
         return Acceptable(stored, report, _why_not(view, report))
-    except (Refused, OSError) as error:  # a table may be damaged, or the disk away: the other actions stay
+    except (Refused, OSError) as error:  # a table may be damaged, or the disk away; the other actions are still shown
         fault = error.problems[0].fault if isinstance(error, Refused) else str(error)
         return Acceptable(stored, report, fault)
 

@@ -1,7 +1,6 @@
-"""A cache of the facts of many queries: kept while their tables have the same commits, and read in the background.
+"""A cache of the facts of many queries, which are valid while tables have the same commits, and read in the background.
 
-So Streams comes at once, however many queries there are and however expensive their tables are to read. Facts that are
-older than the page say how old they are.
+So the page Streams is fast, even with many queries and tables that are expensive to read. Older facts show their age.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout
 
 _TABLES = ("quality", "late", "quarantine", "correction_runs", "activity", "metrics")
-"""The tables with facts, and `metrics`, which each batch writes: while none has a newer commit, the facts hold."""
+"""The tables with facts, and `metrics`, which each batch writes; while none has a newer commit, facts are valid."""
 
 _FILES = ("_stream/deployed.json",)
-"""The file with the promise in force, before anything is measured."""
+"""The file with the promise in force, needed until errors are measured."""
 
-_FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
-_LOOK_AGAIN_S = 10.0  # the page says how old facts are from then on
+_FRESH_S = 60.0  # the inaccuracy of "the last hour", and the interval between two checks of the tables' files
+_LOOK_AGAIN_S = 10.0  # the age from which the page shows it
 OLD_S = 300.0
-GIVES_WAY_S = 0.5  # the longest that requests delay one look behind them
-HANGS_S = 10.0  # a look behind requests that takes longer is not waited for
-_FREE_S, _RESTS = 0.1, 20.0  # a reading that takes longer is followed by a rest of so many times the excess
+GIVES_WAY_S = 0.5  # the longest delay of a background check by requests
+HANGS_S = 10.0  # a background check that takes longer is not awaited
+_FREE_S, _RESTS = 0.1, 20.0  # a longer reading is followed by a rest of this many times the excess
 _LONGEST_REST_S = 120.0
 _READERS = 2
 MOST_QUERIES = 2_000
@@ -48,13 +47,13 @@ class _Reading:
     Attributes
     ----------
     versions : Versions or None
-        The stamp of the tables before the reading; None where it could not be had.
+        The stamp of the tables before the reading; None if it could not be read.
     lost : tuple of DamagedTable
-        The tables with lost or cut files, at `checked_s`.
+        The tables with lost or truncated files, as of `checked_s`.
     seen_s : float
-        When the tables were last seen unchanged since; like `checked_s` by a steady clock.
+        The last time at which the tables were unchanged; like `checked_s`, by a steady clock.
     read_s, took_s : float
-        When the facts were read, and how long that took.
+        The time and the duration of the reading.
     """
 
     facts: TableFacts
@@ -78,19 +77,19 @@ class _Reading:
         return self.facts.model_copy(update={"damaged": damaged, "facts_age_ms": max(age_ms, 0)})
 
     def after_damage(self) -> _Reading:
-        """Return the reading with a look at the tables' files due at once."""
+        """Return the reading, with an immediate check of the tables' files."""
         return replace(self, checked_s=-math.inf, took_s=0.0)
 
 
 class _Kept:
-    """The newest facts of a query, and the look at its tables that is under way."""
+    """The newest facts of a query, and the running check of its tables."""
 
     def __init__(self, layout: Layout) -> None:
         self.files = FileCheck(layout)
         self.newest: _Reading | None = None
         self.look: Future[None] | None = None
-        self.looked_s = -math.inf  # when the last look began
-        self.damages = 0  # that somebody has met
+        self.looked_s = -math.inf  # the start of the last check
+        self.damages = 0  # damage that somebody has met
 
     def facts(self) -> TableFacts | None:
         """Return the facts; None without any, or if they are too old."""
@@ -101,17 +100,17 @@ class _Kept:
 class FactsCache:
     """A cache of the facts of many queries, usable by several threads.
 
-    Facts hold while their tables have the same newest commits. As each batch of a live stream changes them, tables that
-    take long to read rest after that.
+    Facts are valid while the newest commits of their tables are the same. Each batch of a live stream changes these, so
+    tables that take long to read then rest.
 
     Parameters
     ----------
     fresh_s : float
-        The age from which counts of the last hour are read again, and the tables' files are looked at.
+        The age from which counts of the last hour are read again, and the tables' files are checked.
     rests : float
-        The length of a rest, as a multiple of the time above a tenth of a second that the reading took.
+        The length of a rest, as a multiple of the reading's duration beyond a tenth of a second.
     look_again_s : float
-        The age from which the tables of a query that is shown are looked at again behind requests.
+        The age from which the tables of a shown query are checked again in the background.
     """
 
     def __init__(self, fresh_s: float = _FRESH_S, rests: float = _RESTS, look_again_s: float = _LOOK_AGAIN_S) -> None:
@@ -123,9 +122,9 @@ class FactsCache:
         self._is_free.set()
 
     def get(self, layout: Layout, wait_s: float) -> TableFacts | None:
-        """Return the facts of a query; look in the background whether its tables have changed, and wait for that.
+        """Return the facts of a query, after a background check whether its tables have changed.
 
-        Facts that take longer than `wait_s` are older than the call, or None if they are too old or were never read.
+        If the check takes longer than `wait_s`, return older facts, or None if they are too old or were never read.
         """
         with self._lock:
             if len(self._kept) > MOST_QUERIES:
@@ -141,16 +140,16 @@ class FactsCache:
         return None if kept is None else kept.facts()
 
     def forget(self, layout: Layout) -> None:
-        """Let the next call look at the files of a query's tables, as somebody has met damage."""
+        """Let the next call check the files of a query's tables, as somebody has met damage."""
         if (kept := self._kept.get(layout.home)) is not None:
-            kept.damages += 1  # also for a look that is under way
+            kept.damages += 1  # also for a running check
             if (newest := kept.newest) is not None:
                 kept.newest = newest.after_damage()
 
     def read_behind(self, shown: Iterable[Layout], others: Iterable[Layout]) -> None:
-        """Look again at the tables of many queries, one after the other, from those looked at longest ago on.
+        """Check the tables of many queries again, one after the other, the longest unchecked first.
 
-        So `get` waits for at most one of them, and requests and what is read behind them share the processors.
+        So `get` waits for at most one of them, and requests and background reading share the processors.
         """
         with self._lock:
             wanted = {layout.home: (layout, self._look_again_s) for layout in shown}
@@ -164,7 +163,7 @@ class FactsCache:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Let what is read behind requests wait for a moment while one is answered."""
+        """Pause background reading for a moment while a request is answered."""
         with self._counting:
             self._requests += 1
             self._is_free.clear()
@@ -177,7 +176,7 @@ class FactsCache:
                     self._is_free.set()
 
     def _read_queue(self) -> None:
-        """Look at the queued tables, one query after the other, until the queue is empty."""
+        """Check the queued tables, one query after the other, until the queue is empty."""
         try:
             while self._read_next():
                 pass
@@ -186,7 +185,7 @@ class FactsCache:
             raise
 
     def _read_next(self) -> bool:
-        """Look at the tables of one query of the queue; return whether there was one."""
+        """Check the tables of one query of the queue; return whether there was one."""
         self._is_free.wait(GIVES_WAY_S)
         with self._lock:
             if not self._queue:
@@ -205,7 +204,7 @@ class FactsCache:
         return -math.inf if kept is None else kept.looked_s
 
     def _current(self, layout: Layout, from_s: float) -> _Kept:
-        """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""
+        """Return the cached facts of a query, and start a check of its tables if the last one was `from_s` ago."""
         kept = self._kept.setdefault(layout.home, _Kept(layout))
         is_old = time.monotonic() - kept.looked_s >= from_s
         if is_old and (kept.look is None or kept.look.done()):
@@ -213,7 +212,7 @@ class FactsCache:
         return kept
 
     def _look(self, layout: Layout, kept: _Kept) -> None:
-        """Read the facts of a query if its tables, or the last hour, have changed; look at the tables' files if due."""
+        """Read the facts of a query if its tables, or the last hour, have changed; check the tables' files if due."""
         kept.looked_s = now_s = time.monotonic()
         newest, damages = kept.newest, kept.damages
         is_due = newest is None or not newest.is_whole or now_s - newest.checked_s >= self._fresh_s
@@ -223,7 +222,7 @@ class FactsCache:
         kept.newest = reading if kept.damages == damages else reading.after_damage()
 
     def _reading(self, layout: Layout, newest: _Reading | None, is_due: bool, now_s: float) -> _Reading:
-        """Return the newest facts of a query: those that are known, if they hold or their tables rest."""
+        """Return the newest facts of a query; the cached ones if they are valid, or their tables rest."""
         now = _versions(layout)
         if newest is not None and newest.is_whole:
             if now is not None and now == newest.versions and not (is_due and newest.facts.has_last_hour):
@@ -232,7 +231,7 @@ class FactsCache:
                 return newest
         facts = TableFacts.read(layout)
         if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
-            now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
+            now, facts = newer, TableFacts.read(layout)  # a compaction may have removed files during the reading
         took_s = time.monotonic() - now_s
         if newest is None:
             return _Reading(facts, now, (), now_s, now_s, now_s, took_s)
@@ -240,7 +239,7 @@ class FactsCache:
 
 
 def _versions(layout: Layout) -> Versions | None:
-    """Return the stamp of the tables, and whether a driver reports, as the tables speak for it if none does."""
+    """Return the stamp of the tables, and whether a driver reports: if none does, numbers come from the tables."""
     try:
         return *versions(layout, _TABLES, _FILES), is_reported(layout)
     except (OSError, ValueError):  # the store is away, or somebody's file lies among the commits
@@ -250,6 +249,6 @@ def _versions(layout: Layout) -> Versions | None:
 def _lost(files: FileCheck) -> tuple[DamagedTable, ...]:
     try:
         problems = files.problems()
-    except (OSError, DeltaError):  # the disk, or the store, is away: the facts say so
+    except (OSError, DeltaError):  # the disk or store is unavailable, which the facts report
         return ()
     return tuple(DamagedTable.from_problem(each, []) for each in problems)

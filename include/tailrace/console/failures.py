@@ -1,4 +1,4 @@
-"""The answers of failing routes: the problems as JSON, and whether they are temporary."""
+"""The answers of failing routes: problems as JSON, and whether they are temporary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NotFound(Refused):
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Make an app answer refusals and failures as described here."""
+    """Add the handlers of refusals and failures to an app."""
 
     @app.exception_handler(Refused)
     def _refused(request: Request, error: Refused) -> Response:
@@ -45,7 +45,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> Response:
-        """Lead a browser that wants a page to the log-in; answer others as JSON."""
+        """Redirect a browser that requests a page to the log-in; answer other requests as JSON."""
         if error.status_code == HTTPStatus.UNAUTHORIZED and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(_log_in(request), HTTPStatus.SEE_OTHER)
         is_unknown = error.status_code == HTTPStatus.UNAUTHORIZED
@@ -54,7 +54,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _log_in(request: Request) -> str:
-    """Return the address of Airflow's log-in, which leads back to the page."""
+    """Return the address of Airflow's log-in, with the way back to the page."""
     prefix = str(request.scope.get("root_path", "")).removesuffix(PAGES)
     query = f"?{request.url.query}" if request.url.query else ""
     return f"{prefix}/api/v2/auth/login?next={quote(f'{request.url.path}{query}', safe='')}"

@@ -1,4 +1,4 @@
-"""The newest runs of queries' DAGs, from Airflow's database: whether they failed, when, in which task, and why."""
+"""Reads the newest runs of queries' DAGs from Airflow's database; for failed ones the task and the reason."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ RUNS_OF = {
 }
 """The word for a run of each kind of DAG."""
 
-_ON_STREAMS = tuple(kind for kind in DAG_KINDS if kind != "rebuild")  # a rebuild that somebody left needs no attention
+_ON_STREAMS = tuple(kind for kind in DAG_KINDS if kind != "rebuild")  # an abandoned rebuild needs no attention
 _GOING_ON = DagRunState.RUNNING, DagRunState.QUEUED
 
 
 class LastRun(Shown):
-    """The newest run of a DAG that has ended, or one that is going on.
+    """The newest ended run of a DAG, or a running one.
 
     Attributes
     ----------
     tone : str
-        `good`: it succeeded; `warn`: it failed, and no later one has succeeded; `bad`: so has the stream's own, and no
-        driver runs; `idle`: it is going on, or its failure is over.
+        `good`: it succeeded; `warn`: it failed, and no later run has succeeded; `bad`: the stream's own run failed, and
+        no driver runs; `idle`: it is running, or a later run has succeeded.
     at : int or None
-        The time at which it ended or, while it is going on, started.
+        The time at which it ended; the start of a running one.
     task : str or None
         The first task that failed.
     says : str or None
-        The failure in a sentence; it quotes the task's log for users who may read that.
+        The failure in a sentence, which quotes the task's log for users with the right to it.
     page : str
         The path of the failed task's log or of the run, below Airflow's URL.
     """
@@ -62,9 +62,9 @@ class LastRun(Shown):
 
 
 def read_failures(names: Iterable[str], user: BaseUser) -> dict[str, list[LastRun]]:
-    """Return the newest runs of queries' DAGs where these failed, and the runs of streams that are going on.
+    """Return the newest runs of queries' DAGs that failed, and the running runs of streams.
 
-    Runs that succeeded are not read, except of DAGs of which one has failed, as Airflow's table has no index by time.
+    Successful runs are only read for DAGs with a failed run, as Airflow's table has no index by time.
     """
     queries = list(names)
     streams = [f"stream_{name}" for name in queries]
@@ -73,7 +73,7 @@ def read_failures(names: Iterable[str], user: BaseUser) -> dict[str, list[LastRu
 
 
 def read_all(name: str, user: BaseUser) -> list[LastRun]:
-    """Return the newest runs of each of a query's DAGs: those that are going on, and those that have ended."""
+    """Return the newest runs of each of a query's DAGs: running ones, and ended ones."""
     dags = [f"{kind}_{name}" for kind in DAG_KINDS]
     return _read(dags, [DagRunState.FAILED, DagRunState.SUCCESS], dags, user).get(name, [])
 
@@ -81,7 +81,7 @@ def read_all(name: str, user: BaseUser) -> list[LastRun]:
 def _read(
     dags: Sequence[str], ended: Sequence[DagRunState], going_on: Sequence[str], user: BaseUser
 ) -> dict[str, list[LastRun]]:
-    """Return the runs by query, in the order of the kinds of DAGs, and those that are going on first."""
+    """Return the runs by query, in the order of the kinds of DAGs; running ones come first."""
     running, over = _rows(_newest_going_on(going_on)), _rows(_newest_ended(dags, ended))
     open_logs = set(rights.readable_dags({row.dag_id for row in over if row.value is not None}, user, rights.RECORDS))
     runs_of: dict[str, dict[tuple[int, bool], LastRun]] = {}
@@ -90,7 +90,7 @@ def _read(
         is_over = row.state not in _GOING_ON
         run = _ended(kind, row, row.dag_id in open_logs) if is_over else _going_on(kind, row)
         runs = runs_of.setdefault(name, {})
-        runs.setdefault((DAG_KINDS.index(kind), is_over), run)  # of several failed tasks the first
+        runs.setdefault((DAG_KINDS.index(kind), is_over), run)  # the first of several failed tasks
     return {name: [by_kind[key] for key in sorted(by_kind)] for name, by_kind in runs_of.items()}
 
 
@@ -100,11 +100,11 @@ def _rows(statement: Select[Any]) -> Sequence[Row[Any]]:
 
 
 def _newest_ended(dags: Sequence[str], states: Sequence[DagRunState]) -> Select[Any]:
-    """Return the statement for the newest run of each DAG, by its end, that ended in one of some states.
+    """Return the statement for each DAG's newest run, by its end, among those that ended in one of some states.
 
-    By its end, as a run may watch a stream for weeks while others come and go. Runs before a success are left out.
+    The end counts, as a run may watch a stream for weeks while others come and go. Runs before a success are left out.
     """
-    of_dags = DagRun.dag_id.in_(dags), DagRun.state.in_(states)  # in both, as PostgreSQL else scans the whole table
+    of_dags = DagRun.dag_id.in_(dags), DagRun.state.in_(states)  # in both, or PostgreSQL scans the whole table
     newest = (
         select(DagRun.dag_id, func.max(DagRun.end_date).label("ended"))
         .where(*of_dags)
@@ -154,7 +154,7 @@ def _going_on(kind: str, row: Row[Any]) -> LastRun:
 
 
 def _ended(kind: str, row: Row[Any], may_read_log: bool) -> LastRun:
-    at = epoch_ms(row.task_ended or row.end_date)  # a run that somebody marked goes on until its drain is over
+    at = epoch_ms(row.task_ended or row.end_date)  # a marked run goes on until its drain is over
     if row.state == DagRunState.SUCCESS:
         return LastRun(kind=kind, state=str(row.state), tone="good", at=at, page=_page(row))
     where = "" if row.task_id is None else f", in its task {row.task_id}"
@@ -164,7 +164,7 @@ def _ended(kind: str, row: Row[Any], may_read_log: bool) -> LastRun:
 
 
 def _reason(row: Row[Any], may_read_log: bool) -> str:
-    """Return the reason that the failed task has left; it may quote a record, as the task's log may."""
+    """Return the reason stored by the failed task; like the task's log, it may quote a record."""
     if row.value is None:
         return "it left no reason, as its process was killed, or somebody marked it; see its log"
     return str(plain_json(row.value)) if may_read_log else "its reason is in the task's log"

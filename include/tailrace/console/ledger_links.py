@@ -21,7 +21,7 @@ _MOST = 2_000  # the newest runs of a DAG that are examined
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A run of a DAG: its data interval, and the wall-clock times between which it ran; all in ms."""
+    """A run of a DAG: its data interval, and the wall-clock times of its start and end; all in ms."""
 
     run_id: str
     data_from: int | None
@@ -30,7 +30,7 @@ class FoundRun:
     ended: int | None
 
     def made(self, run: dict[str, Any]) -> bool:
-        """Test whether this run may have made a run of the ledger, which began during it."""
+        """Test whether a run of the ledger may be from this run, as it began during it."""
         began = run["started_at"]
         return began is not None and self.started <= began and (self.ended is None or began <= self.ended)
 
@@ -52,12 +52,12 @@ def with_links(query: str, answer: bytes) -> bytes:
 
 
 def maker(run: dict[str, Any], candidates: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the DAG run that made a run of the ledger; of several, the one with the same interval."""
+    """Return the DAG run of a run of the ledger; among several, the one with the same interval."""
     fitting = [each for each in candidates if each.made(run)]
     exact = [each for each in fitting if each.has_interval(run)]
     if exact:
         return exact[0]
-    others = [each for each in fitting if each.data_from is None]  # a run with an interval corrects only that one
+    others = [each for each in fitting if each.data_from is None]  # a run with an interval only corrects that interval
     return others[0] if len(others) == 1 else None
 
 

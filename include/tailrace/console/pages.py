@@ -1,6 +1,6 @@
-"""The pages as files: shells that read their data as JSON, and the modules, styles and pictures that they need.
+"""Serves the pages as files: shells that read their data as JSON, with modules, styles and pictures.
 
-A page names its other files by addresses with a version of all of them, so that browsers ask for each of them once.
+The addresses of a page's files contain a version of all files, so that browsers request each of them once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def streams(request: Request, user: GetUserDep) -> Response:
 
 @router.get("/glossary")
 def glossary(request: Request, user: GetUserDep) -> Response:
-    """Return the page with the words of the others."""
+    """Return the page with the glossary."""
     return _file("glossary.html", request)
 
 
@@ -58,7 +58,7 @@ def query(name: str, request: Request) -> Response:
 
 @router.get("/dags/{dag_id}")
 def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
-    """Lead from a DAG to the page of its query."""
+    """Redirect from a DAG to the page of its query."""
     kind, _, name = dag_id.partition("_")
     if kind not in DAG_KINDS or not is_query_name(name):
         fault = "it belongs to no query of tailrace"
@@ -69,18 +69,18 @@ def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
 
 @router.get("/static/{path:path}")
 def static(path: str, request: Request, user: GetUserDep) -> Response:
-    """Return a file that the pages need, from an address that stays."""
+    """Return a file of the pages, from an address without a version."""
     return _file(path, request)
 
 
 @router.get("/static-{version}/{path:path}")
 def versioned(version: str, path: str, request: Request, user: GetUserDep) -> Response:
-    """Return a file that the pages need; a page from before an upgrade gets the present one, and does not keep it."""
+    """Return a file of the pages; a page from before an upgrade gets the present file, and does not cache it."""
     return _file(path, request, version)
 
 
 def _file(path: str, request: Request, version: str | None = None) -> Response:
-    """Return a file, or that the browser's copy is still valid; of the present version the browser keeps it."""
+    """Return a file, or that the browser's copy is valid; browsers cache a file of the present version."""
     with suppress(ValueError, OSError):  # a zero byte, or a name that is too long
         file = (STATIC / path).resolve()
         if file.is_relative_to(STATIC) and file.is_file() and file.suffix in _TYPES:
@@ -97,12 +97,12 @@ def _file(path: str, request: Request, version: str | None = None) -> Response:
 
 
 def _version() -> str:
-    """Return the version of the files: equal on all servers with the same ones, and another one after each change."""
+    """Return the version of the files: equal on all servers with the same files, and changed by each edit."""
     return _version_of(tuple(sorted(_stamps(str(STATIC)))))
 
 
 def _stamps(directory: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the path, the time and the size of each file: by scandir, as each request for a file needs them."""
+    """Yield the path, time and size of each file; by scandir, as each request needs them."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir():

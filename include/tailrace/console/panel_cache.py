@@ -17,8 +17,8 @@ from tailrace.storage.table_log import newest_commit, stamp
 Versions = tuple[object, ...]
 
 _MOST_BYTES = 64 << 20
-AT_ONCE = 4  # panels read at the same time; their tables take memory
-_WAIT_S = 20.0  # to wait for a free slot; waiting requests occupy threads of Airflow's API server
+AT_ONCE = 4  # the most panels that are read at the same time, as their tables take memory
+_WAIT_S = 20.0  # the wait for a free slot, as waiting requests occupy threads of Airflow's API server
 
 
 def versions(layout: Layout, tables: Iterable[str], files: Iterable[str] = (), query: Path | None = None) -> Versions:
@@ -43,7 +43,7 @@ class PanelCache:
     most_bytes : int
         The limit of the size of all answers with their keys.
     wait_s : float
-        How long a request waits for others that are reading.
+        The longest wait of a request for others that are reading.
     """
 
     def __init__(self, most_bytes: int = _MOST_BYTES, wait_s: float = _WAIT_S) -> None:

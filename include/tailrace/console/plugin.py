@@ -14,7 +14,7 @@ from tailrace.orchestration.addresses import PAGES
 
 
 async def _pages(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request (ASGI); the first one imports the app, in a thread, so that other requests need not wait."""
+    """Answer a request (ASGI); the first request imports the app, in a thread, so that others need not wait."""
     module = await to_thread(import_module, "tailrace.console.app")
     await module.app(scope, receive, send)
 

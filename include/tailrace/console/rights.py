@@ -1,4 +1,4 @@
-"""The rights that pages need: a query's page needs the right to its stream's DAG, by Airflow's auth manager."""
+"""Checks the rights for pages: a query's page needs the right to its stream's DAG, by Airflow's auth manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi import HTTPException
 from tailrace.orchestration.links import DAG_PREFIX
 
 RECORDS = DagAccessEntity.TASK_LOGS
-"""The additional right for raw records, as a task's log quotes some, too."""
+"""The additional right for raw records: the right to task logs, which also quote records."""
 
 
 def may(user: BaseUser, method: ResourceMethod, dag_id: str, entity: DagAccessEntity | None = None) -> bool:
@@ -25,7 +25,7 @@ def may(user: BaseUser, method: ResourceMethod, dag_id: str, entity: DagAccessEn
 
 
 def may_list(user: BaseUser) -> bool:
-    """Test whether a user may list DAGs, and so may read the faults of query files."""
+    """Test whether a user may list DAGs, and so read the faults of query files."""
     return get_auth_manager().is_authorized_dag(method="GET", user=user)
 
 
@@ -36,7 +36,7 @@ def readable(names: Iterable[str], user: BaseUser) -> list[str]:
 
 
 def readable_dags(dags: Iterable[str], user: BaseUser, entity: DagAccessEntity | None = None) -> list[str]:
-    """Select the DAGs that a user may read, or of which the user may read a part."""
+    """Select the DAGs that a user may read, at least in part."""
     dag_ids = list(dags)
     teams = DagModel.get_dag_id_to_team_name_mapping(dag_ids)
     manager = get_auth_manager()

@@ -12,13 +12,13 @@ from tailrace.ground.errors import refuse
 
 _ILL_FIRST = ("bad", "broken promise", "warn", "good", "idle")
 _PROMISES_ILL_FIRST = ("broken", "unknown", "kept")
-_OF_SEVERAL = ("runs", "paused", "damaged", "recent", "note")  # parts of a row have no order
+_OF_SEVERAL = ("runs", "paused", "damaged", "recent", "note")  # nested parts of a row have no order
 _OF_TABLES = TableFacts.model_fields.keys() - {"note", "numbers", "is_unreadable"}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The rows that a request asks for; an empty text does not filter.
+    """The rows that a request wants; an empty text does not filter.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Wanted:
     promise: str = ""
 
     def may_fit(self, row: StreamRow) -> bool:
-        """Test whether a row fits except for its promise, which is not known before its tables are read."""
+        """Test whether a row fits, ignoring its promise, which is unknown before its tables are read."""
         return (
             self.search.lower() in f"{row.name} {row.kind} {row.state.word}".lower()
             and self.state in ("", row.state.word)

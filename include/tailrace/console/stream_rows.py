@@ -28,7 +28,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import OVER, Status, wall_ms
 
-ASKED_AT_ONCE = 8  # drivers of the host asked at once
+ASKED_AT_ONCE = 8  # drivers that are requested from the host at once
 _DAY_S = 86_400
 _LONG_AGO_MS = 30 * 86_400_000
 _WITHOUT_DRIVER = ("not deployed", "drained", "ended", "stopped")
@@ -50,27 +50,26 @@ class StreamRow(Shown):
     Attributes
     ----------
     has_page : bool
-        False where only the driver host knows the query, so that there is neither a file nor a stream to show.
+        False if only the driver host knows the query, so that there is neither a file nor a stream to show.
     data_ends : int or None
-        The arrival time up to which a source was read to its end, if that was long after it had come, so that a replay
-        does not count as behind.
+        The last arrival time of a source that was read to its end long after its arrival, so that a replay does not
+        count as behind.
     rows_left : int or None
         See `Status.unread_rows`: after a driver's end the source may have ended later.
     is_promised : bool
-        False if nothing is promised: by the deployed copy, or by the file where there is none, or once
-        errors were measured.
+        False if nothing is promised: by the deployed copy, or without one by the file; or by measured errors.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag
-        Its paused DAGs that hold something up.
+        Its paused DAGs for which work waits.
     recent, damaged, facts_age_ms
         See `TableFacts`.
     report_age_ms : int or None
-        The age of the driver's last report; None where the driver is over, so that what it said holds.
+        The age of the driver's last report; None if the driver has ended, so that its report is final.
     reported_at : int or None
         The time of its driver's last report.
     runs : list of LastRun
-        Newest runs of its DAGs; on Streams those that failed, and a run of the stream that is going on.
+        Newest runs of its DAGs; on Streams the failed ones, and a running run of the stream.
     """
 
     name: str
@@ -111,14 +110,14 @@ class StreamRow(Shown):
 
 @dataclass(frozen=True)
 class Hosted:
-    """The driver host, asked for the drivers of several queries at once.
+    """The driver host, for requests about the drivers of several queries.
 
     Attributes
     ----------
     host : DriverHost or None
-        None where its connection is missing.
+        None if its connection is missing.
     down : list of Problem
-        The reason why it did not answer; it is not asked again then.
+        The reason why it did not answer; then it is not asked again.
     """
 
     host: DriverHost | None
@@ -172,7 +171,7 @@ class Hosted:
 
     def _row(self, view: QueryView, known: QueryCatalogue, deploying_ms: int | None) -> StreamRow:
         driver = self._driver(view.layout)
-        reported = Status.read(view.layout)  # read second: a driver that ends meanwhile reports that before
+        reported = Status.read(view.layout)  # read second, as a driver that ends meanwhile reports that first
         seen = Observation.read(view.layout, driver, reported, deploying_ms)
         state = state_of(seen)
         fault = known.faults.get(view.name)
@@ -194,7 +193,7 @@ class Hosted:
 
     def _driver(self, layout: Layout) -> Driver | None:
         if self.down or self.host is None:
-            return None  # each further request would wait as long as this one
+            return None  # each further request would wait just as long
         try:
             return driver_lifecycle.inspect(self.host, layout)
         except DriverHostDown as error:
@@ -206,19 +205,19 @@ class Hosted:
 
 
 def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
-    """Add the facts of the tables to a row; None where they are not read yet."""
+    """Add the facts of the tables to a row; None means that they are not read yet."""
     if facts is None:
         return row
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name not in ("note", "numbers")}
     if newer := _newer(row, facts.numbers):
-        update |= newer | {"report_age_ms": facts.facts_age_ms, "data_ends": None}  # that was of an earlier batch
+        update |= newer | {"report_age_ms": facts.facts_age_ms, "data_ends": None}  # the report was of an earlier batch
     update["is_promised"] = row.is_promised if facts.is_promised is None else facts.is_promised
     update["promise"] = facts.promise and facts.promise.of_policy(update["is_promised"])
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 
 def with_dags(row: StreamRow, dags: dict[str, KnownDag]) -> StreamRow:
-    """Add the paused DAGs that hold something up to a row with the facts of its tables."""
+    """Add the paused DAGs for which work waits to a row with the facts of its tables."""
     return row.model_copy(update={"paused": held_up(row.name, dags, row.uncorrected)})
 
 
@@ -230,14 +229,14 @@ def _newer(row: StreamRow, numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _progress(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return numbers with the age of what is committed; without K before the first tick, when the tables have 0."""
+    """Return numbers with the age of the committed arrival time; without K before the first tick (0 in tables)."""
     committed = numbers["committed"]
     behind_ms = None if committed is None else max(wall_ms() - committed, 0)
     return {**numbers, "behind_ms": behind_ms} | ({"k_ms": None} if numbers["frontier"] is None else {})
 
 
 def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
-    """Add the newest runs of its DAGs to a row; the failure of its newest deployment is its state, if nothing runs."""
+    """Add the newest runs of its DAGs to a row; if nothing runs, the failure of the newest deployment is its state."""
     failed = next((run for run in runs if run.kind == "stream" and run.state == "failed"), None)
     if failed is None:
         return row.model_copy(update={"runs": runs})
@@ -245,7 +244,7 @@ def with_runs(row: StreamRow, runs: list[LastRun]) -> StreamRow:
         any(run.kind == "stream" and run.state != "failed" for run in runs)
         or row.state.tone in ("good", "warn")
         or (row.state.tone == "idle" and row.state.word not in _WITHOUT_DRIVER)
-        or (row.reported_at or 0) >= (failed.at or 0)  # since then a driver has come, or has ended as it should
+        or (row.reported_at or 0) >= (failed.at or 0)  # since then a driver has started, or has ended as requested
     )
     failed_now = failed.model_copy(update={"tone": "idle" if is_over else "bad"})
     update: dict[str, Any] = {"runs": [failed_now if run is failed else run for run in runs]}
@@ -266,14 +265,14 @@ def _reported(reported: Status) -> dict[str, Any]:
 
 
 def _not_known(reported: Status) -> dict[str, Any]:
-    """Return the age of a report, and null for each total that a starting driver has not read yet, and reports as 0."""
+    """Return the age of a report, and null for totals that a starting driver reports as 0 before it has read them."""
     is_known = reported.knows_its_source or reported.batches
     totals = {} if is_known else dict.fromkeys(("rows", "answers", "filtered", "quarantined"))
     return totals | {"report_age_ms": None if reported.state in OVER else max(wall_ms() - reported.at_ms, 0)}
 
 
 def _deployed_kind(view: QueryView) -> str | None:
-    """Return the kind of a query with a faulty or missing file; None where no copy of the file was deployed."""
+    """Return the kind of a query with a faulty or missing file; None if no copy of the file was deployed."""
     try:
         return view.query.kind
     except (Refused, OSError):
@@ -281,5 +280,5 @@ def _deployed_kind(view: QueryView) -> str | None:
 
 
 def restarts_lately(restarts_s: Sequence[float] | None, now_s: float) -> int | None:
-    """Return how many restarts were in the last day; None where there is no record."""
+    """Return the number of restarts in the last day; None without a record."""
     return None if restarts_s is None else len([at for at in restarts_s if now_s - _DAY_S < at <= now_s])

@@ -1,4 +1,4 @@
-"""The state of a stream in a word, and since when, from its driver host and its driver's last report."""
+"""The state of a stream, and its start, from the driver host and the driver's last report."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ _WHY = {"idle": "there is nothing to read", "held": "it reads nothing until a pl
 
 @dataclass(frozen=True)
 class Observation:
-    """What there is to see of a stream at one moment.
+    """The observed facts of a stream at one moment.
 
     Attributes
     ----------
     driver : Driver or None
         The driver host's view of its driver; None where the host does not answer.
     reported : Status or None
-        The last report of a driver, also after its end; None without one that can be read.
+        The last report of a driver, also after its end; None without a readable one.
     now_ms : int
-        Wall-clock time of this look.
+        Wall-clock time of this observation.
     is_begun, has_run : bool
-        Whether the warehouse has a directory of the stream, as a deployment makes it, and whether a driver was at work
+        Whether the warehouse has a directory of the stream, which a deployment creates; and whether a driver has worked
         there.
     deploying_ms : int or None
         Wall-clock time of the request for a deployment that has no driver yet; None without one.
     is_draining : bool
         Whether a drain is requested.
     drain_ms : int or None
-        Wall-clock time of that request; None where it is not known.
+        Wall-clock time of that request; None if it is unknown.
     restarts_s : sequence of float or None
-        The times of the restarts since the deployment that the launcher has on record, in s since the epoch, oldest
-        first; None without a record, or if it can't be read.
+        The recorded times of restarts since the deployment, in s since the epoch, oldest first; None without a readable
+        record.
     earlier_restarts_s : sequence of float or None
-        Those before the deployment, likewise; None if they can't be read.
+        The times of restarts before the deployment, likewise; None if they can't be read.
     """
 
     driver: Driver | None
@@ -92,7 +92,7 @@ class Observation:
 
     @property
     def all_restarts_s(self) -> Sequence[float] | None:
-        """The restarts on record, also of deployments before; None where some of them can't be known."""
+        """The recorded restarts, including earlier deployments; None if some are unknown."""
         if self.restarts_s is None or self.earlier_restarts_s is None:
             return None
         return sorted({*self.earlier_restarts_s, *self.restarts_s})
@@ -116,7 +116,7 @@ class StreamState:
     why : str or None
         The reason, in a sentence.
     since_ms : int or None
-        Wall-clock time at which it began; None where that is not known.
+        Wall-clock time at which it began; None if that is unknown.
     """
 
     word: str
@@ -126,7 +126,7 @@ class StreamState:
 
 
 def _restarts_s(file: Location, without: list[float] | None) -> list[float] | None:
-    """Return the times in a file of restarts; `without` where there is no file, None if it can't be read."""
+    """Return the times in a file of restarts; `without` if there is no file, None if it can't be read."""
     try:
         restarts = [float(at) for at in json.loads(file.read_text())["restarts"]]
         return [at for at in restarts if math.isfinite(at)]
@@ -137,7 +137,7 @@ def _restarts_s(file: Location, without: list[float] | None) -> list[float] | No
 
 
 def state_of(seen: Observation) -> StreamState:
-    """Return the state of a stream; the worst that is true comes first."""
+    """Return the state of a stream; the worst true one takes precedence."""
     state = _state_of(seen)
     if state.since_ms is None:
         return state
@@ -158,7 +158,7 @@ def _state_of(seen: Observation) -> StreamState:
 
 
 def _runs_elsewhere(seen: Observation, reported: Status) -> bool:
-    """Test whether a driver that is not the host's reports now: in somebody's shell, or while the host is down."""
+    """Test whether a driver outside the host reports now: in somebody's shell, or while the host is down."""
     if reported.state in OVER or seen.silent_ms >= SILENT_MS:
         return False
     if seen.driver is None or seen.driver.state == "absent":
@@ -180,14 +180,14 @@ def _with_driver(seen: Observation, driver: Driver) -> StreamState:
 
 
 def _over(reported: Status) -> StreamState:
-    """Return the state of a stream whose driver has reported its end, and still has a process."""
+    """Return the state of a stream whose driver has reported its end, but still has a process."""
     if reported.state in CUT_SHORT:
         return StreamState("restarting", "warn", f"its driver {ENDINGS[reported.state]}, and ends", reported.at_ms)
     return StreamState(reported.state, "idle", _UNREAD, reported.at_ms)
 
 
 def _is_of_process(reported: Status, driver: Driver) -> bool:
-    """Test whether a report is of a driver's present process, and not of one that died or was deployed before.
+    """Test whether a report is from a driver's present process, and not from one that died or was deployed before.
 
     Pids do not decide it: a driver that the host starts by spark-submit reports under another pid. The clock of a
     driver in a cluster may be behind the host's, so a report long after the process's start counts as well.
@@ -219,13 +219,13 @@ def _starting(seen: Observation, reported: Status | None) -> StreamState:
 
 
 def _died_ms(seen: Observation) -> int | None:
-    """Return when the process before the present one of the host died; None for the first one of a deployment."""
+    """Return when the host's previous process died; None for the first process of a deployment."""
     driver = seen.driver
     if driver is None or not driver.alive:
         return None
     if driver.stopped_ms is not None or not seen.restarts_s:
         return driver.stopped_ms
-    restarted_ms = round(seen.restarts_s[-1] * 1000)  # its host was started again, and knows of no death
+    restarted_ms = round(seen.restarts_s[-1] * 1000)  # the host was restarted, and knows of no death
     return max(restarted_ms, driver.started_ms or restarted_ms)
 
 
@@ -237,7 +237,7 @@ def _ending(seen: Observation) -> tuple[Tone, str]:
     """Return the tone and the reason of a driver that was asked to end, with what keeps it from that."""
     driver, reported = seen.driver, seen.reported
     if reported is not None and driver is not None and driver.alive and not _is_of_process(reported, driver):
-        reported = None  # of a driver before it
+        reported = None  # the report is of an earlier driver
     if reported is not None:
         hung = _hung(seen, reported)
         if reported.problem is not None or hung is not None:
@@ -252,7 +252,7 @@ def _ending(seen: Observation) -> tuple[Tone, str]:
 
 
 def _without_driver(seen: Observation) -> StreamState:
-    """Return the state of a stream that nothing runs, as far as is known."""
+    """Return the state of a stream that nothing is known to run."""
     driver, reported = seen.driver, seen.reported
     if driver is not None and driver.state == "failed":
         last = f"; {reported.problem}" if reported is not None and reported.problem else ""
@@ -267,7 +267,7 @@ def _without_driver(seen: Observation) -> StreamState:
 
 
 def _stopped(seen: Observation) -> StreamState:
-    """Return the state of a stream that has not reported the end of its driver, and that no driver is known to run."""
+    """Return the state of a stream without a known driver, and without a report of a driver's end."""
     driver, reported = seen.driver, seen.reported
     said = "its last report can't be read"
     if reported is not None:
@@ -285,7 +285,7 @@ def _stopped(seen: Observation) -> StreamState:
 
 
 def _alive(seen: Observation, reported: Status) -> StreamState:
-    """Return the state of a stream by the report of the driver that runs it."""
+    """Return the state of a stream by the report of its running driver."""
     if reported.state == "starting":
         return _starting(seen, reported)
     if seen.silent_ms >= SILENT_MS:
@@ -304,7 +304,7 @@ def _alive(seen: Observation, reported: Status) -> StreamState:
 
 
 def _hung(seen: Observation, reported: Status) -> StreamState | None:
-    """Return the state of a stream whose batch does not end; None if it may take so long."""
+    """Return the state of a stream whose batch does not end; None if it may still take this long."""
     busy_ms = reported.busy_ms or 0
     if busy_ms < max(SILENT_MS, longest_batch_s(reported) * 1000):
         return None

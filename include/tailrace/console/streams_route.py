@@ -23,7 +23,7 @@ from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
-WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
+WAIT_S = 0.5  # the wait for changed or unread tables in a query's head; the page asks again
 FACTS = FactsCache()
 
 router = APIRouter(prefix="/api")
@@ -43,11 +43,11 @@ class Streams(Shown):
     Attributes
     ----------
     total : int
-        The number of queries that fit the search and the filters; with `only_ill` only ill ones.
+        The number of queries that fit the search and the filters; with `only_ill`, only those that need attention.
     ill : int
         The number of fitting queries whose state needs attention, or whose promise is known to be broken.
     unknown : int
-        The number of fitting queries whose state is unknown and would need no attention else.
+        The number of fitting queries whose state is unknown, and that need no attention otherwise.
     is_host_down : bool
         Whether the driver host does not answer; `problems` says why.
     unread : int
@@ -70,14 +70,14 @@ class Streams(Shown):
 
 
 class QuerySummary(StreamRow):
-    """The row of a query, with the names of the DAGs that Airflow reads now, and of the parts of its page.
+    """The row of a query, with the names of the DAGs that Airflow now reads, and of the parts of its page.
 
     Attributes
     ----------
     watch : str or None
-        The run of Airflow's that watches the stream now, which Drain ends.
+        The Airflow run that watches the stream now, which Drain ends.
     problems : list
-        Why its driver host does not answer.
+        The reason why its driver host does not answer.
     """
 
     now: int
@@ -100,10 +100,10 @@ def streams(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Streams:
-    """Return a page of the queries that the user may read, with the table facts read so far; do not wait for tables."""
+    """Return a page of the queries that the user may read, with the table facts so far, without waiting for tables."""
     known, hosted = QueryCatalogue.read(), Hosted.connect()
     may_list_all = may_list(user)
-    if may_list_all:  # no DAG, and so no grant, covers a query that only the driver host knows
+    if may_list_all:  # a query that only the driver host knows has no DAG, and so no rights
         known = hosted.with_drivers_alone(known)
     layouts = {name: known.views[name].layout for name in readable(known.views, user)}
     dags = read_dags(f"{kind}_{name}" for name in layouts for kind in PAUSABLE)
@@ -154,12 +154,12 @@ def summary(name: str, user: GetUserDep) -> QuerySummary:
 
 
 def answering() -> AbstractContextManager[None]:
-    """Let tables that are read for no request wait while one is answered."""
+    """Pause background reading while a request is answered."""
     return FACTS.answering()
 
 
 def damage_met(layout: Layout) -> None:
-    """Let the next request for a query's row look at the files of its tables, as a part of its page has met damage."""
+    """Let the next request for a query's row check the files of its tables, as a part of its page has met damage."""
     FACTS.forget(layout)
 
 

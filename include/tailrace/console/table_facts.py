@@ -42,7 +42,7 @@ class ShownPromise(Shown):
         return ShownPromise(state=state.state, detail=state.detail, word=state.word)
 
     def of_policy(self, is_promised: bool) -> ShownPromise:
-        """Return the promise with what the policy in force says of it, see `PromiseState.of_policy`."""
+        """Return the promise according to the policy in force, see `PromiseState.of_policy`."""
         return ShownPromise.from_state(PromiseState(self.state, self.detail).of_policy(is_promised))
 
 
@@ -54,22 +54,22 @@ class LastCorrection(Shown):
 
 
 class TableFacts(Shown):
-    """The facts of a query's tables; a count is null where the table does not exist yet.
+    """The facts of a query's tables; a count is null if the table does not exist yet.
 
     Attributes
     ----------
     late_hour, quarantined_hour : int or None
         The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
     is_promised : bool or None
-        Whether the deployed copy of the query promises something; None without one that this version takes, and where
-        measurements say it.
+        Whether the deployed copy of the query promises something; None without a valid copy, and if measurements show
+        it.
     uncorrected : int or None
         The number of late tuples that no correction covers.
     numbers : dict
-        The progress and the totals of the committed batches, where no driver reports them, or not any more: the last
-        report of a driver that was killed is older than its last batch.
+        The progress and the totals of the committed batches, if no driver reports them now: the last report of a killed
+        driver is older than its last batch.
     recent : RecentActivity or None
-        What the driver of a live stream did in the last hour.
+        The activity of a live stream's driver in the last hour.
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
@@ -77,7 +77,7 @@ class TableFacts(Shown):
     damaged : tuple of DamagedTable
         The damaged tables of the query, with the facts that are unknown because of them.
     facts_age_ms : int or None
-        The time since the facts were known to hold.
+        The time since the facts were last known to be valid.
     """
 
     promise: ShownPromise | None = None
@@ -95,7 +95,7 @@ class TableFacts(Shown):
 
     @property
     def has_last_hour(self) -> bool:
-        """True if something is of the last hour, so that the facts change as time passes."""
+        """True if some fact is about the last hour, so that the facts change as time passes."""
         return bool(self.late_hour or self.quarantined_hour or self.recent)
 
     @staticmethod
@@ -110,7 +110,7 @@ class TableFacts(Shown):
         try:
             state = pieces.read("promise", lambda: PromiseState.read(tables), _UNREAD)
             promise = ShownPromise.from_state(state)
-        except Exception as error:  # any error: unreadable facts must not look like old ones
+        except Exception as error:  # any error, as unreadable facts must not look like old ones
             fault = _first_line(error)
             promise = ShownPromise(state="unknown", detail=fault)
         try:
@@ -128,7 +128,7 @@ class TableFacts(Shown):
 
 
 def _is_promised(layout: Layout) -> bool | None:
-    """Test whether the deployed copy of a query promises something; None without one that this version takes."""
+    """Test whether the deployed copy of a query promises something; None without a valid copy."""
     try:
         return Promise.of_policy(QueryView(layout, None).query.policy).is_given
     except (Refused, OSError):
@@ -177,10 +177,10 @@ def _numbers(tables: Tables) -> dict[str, Any]:
 
 
 def _read_since(tables: Tables, since_ms: int) -> pa.Table | None:
-    """Read the segments that were read since a wall-clock time; None before the stream has its tables.
+    """Return the segments that the stream has read since a wall-clock time; None before it has tables.
 
-    Arrival times do not count: a backlog arrived long ago, and a rejected record may have none. A batch without rows
-    has no time, and counts with the one before.
+    Arrival times do not count, as a backlog arrived long ago, and a rejected record may have none. A batch without rows
+    has no time, and belongs to the one before.
     """
     since = ds.field("ingested_ms") >= since_ms
     return tables.read(SEGMENTS.name, ["batch", "quarantined"], since) if tables.has(SEGMENTS.name) else None
@@ -195,6 +195,6 @@ def _late(tables: Tables, segments: pa.Table) -> int | None:
 
 
 def _total(counts: pa.ChunkedArray) -> int | None:
-    """Add up counts; None if none of them is known."""
+    """Add counts; None if none of them is known."""
     total: int | None = pc.sum(counts, min_count=min(len(counts), 1)).as_py()
     return total

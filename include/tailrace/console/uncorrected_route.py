@@ -1,4 +1,4 @@
-"""The late tuples that a correction would take, which the page says before it asks Airflow for one."""
+"""Counts the late tuples that a correction would cover, shown before the page requests one from Airflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/queries/{name}")
 
 
 class UncorrectedLate(Shown):
-    """Late tuples that no correction covers: their number, and the event times [from, to) that hold them, or null."""
+    """Late tuples that no correction covers: their number, and the range [from, to) of their event times, or null."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 

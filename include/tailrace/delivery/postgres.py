@@ -174,7 +174,7 @@ class _Delivery:
         return rows.select([*self.target.columns.types])
 
     def _pruned(self, newest: pa.Table) -> pa.Table:
-        """Return the identities, with `as_of`, of answers whose other rows have to be deleted."""
+        """Return the identities, with `as_of`, of answers whose rows have to go if this version lacks them."""
         columns = self.target.columns
         if set(columns.identity) == set(columns.row_identity):
             newest = select(newest, newest[RETRACTED].to_numpy())

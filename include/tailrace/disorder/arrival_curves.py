@@ -20,7 +20,7 @@ UNIT = 1 << 16
 
 _COMPLETE = 0.998  # share of tuples: older windows held it at the age at which a window counts as complete
 _LOW, _HIGH = 0.1587, 0.8413  # one standard deviation below and above the median of a normal distribution
-_OF_MEDIAN = np.pi / 2  # the variance of a median, relative to that of a mean
+_OF_MEDIAN = np.pi / 2  # the variance of a median, relative to a mean's
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def forget_restarts(home: Location) -> None:
 
 
 def reset_restarts(home: Location, now_s: float) -> None:
-    """Reset the count of restarts (idempotent); those of the last day stay on record as earlier ones."""
+    """Reset the count of restarts (idempotent); restarts of the last day stay on record as earlier ones."""
     file, earlier = starts_file(home), earlier_restarts_file(home)
     restarts = {at for each in (file, earlier) if _exists(each) for at in _read(each)[0]}
     kept_restarts = sorted(at for at in restarts if now_s - KEPT_S < at <= now_s)

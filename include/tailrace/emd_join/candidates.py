@@ -1,4 +1,4 @@
-"""The candidates of one query: histograms that may be within the threshold, and bounds of their distances."""
+"""The candidates of one query: histograms that may be within the threshold, with bounds of their distances."""
 
 from __future__ import annotations
 

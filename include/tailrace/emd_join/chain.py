@@ -28,21 +28,21 @@ ORDER = ("range", "triangle", "feasible", "flow", "independent")
 FILTERS = frozenset(ORDER)
 
 _WORTH = 3
-"""The distance of two queries is computed if it may decide more candidates than this; it seldom decides all of them."""
+"""The distance of two queries is computed if it may decide more candidates than this, as it seldom decides all."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChainSearch:
     """The search by the forest's keys and the chain of filters: triangle, feasible solutions, UB_P, LB_IM (Fig. 3).
 
-    Queries are processed in the order of a tour of their keys. Neighbours in key tend to be near, and only a near
-    query's dual solutions bound tightly, and its distances decide by the triangle inequality. No locality outlives a
-    call, so the counts are a function of the columns.
+    Queries are processed in the order of a tour of their keys, as neighbours in key tend to be near: only a near
+    query's dual solutions give tight bounds, and only its distances decide by the triangle inequality. No locality
+    outlives a call, so the counts are a function of the columns.
 
     Unlike in the paper, the triangle filter is applied twice: first at no cost, with bounds of the distance of both
-    queries, then with that distance where it may decide enough. And UB_P comes before LB_IM, which costs most for near
-    pairs; LB_IM can't reject a pair that UB_P accepts. On a line UB_P is the distance itself (`ordered_flow`): where
-    distances are not wanted, it accepts every pair, and the solver only ever sees pairs that are none.
+    queries, then with that distance if it may decide enough. UB_P comes before LB_IM, which costs most for near pairs;
+    LB_IM can't reject a pair that UB_P accepts. On a line UB_P is the distance itself (`ordered_flow`). Then, if
+    distances are not wanted, it accepts every pair, and the solver only gets candidates that are no pairs.
 
     Attributes
     ----------
@@ -106,13 +106,13 @@ class ChainSearch:
         locality.succeed(query, candidates.rows, candidates.bounds)
 
     def _triangle(self, candidates: Candidates, locality: Locality, nearest: float, furthest: float) -> None:
-        """Reject and accept by the distances of the previous query, which is between `nearest` and `furthest` away."""
+        """Reject and accept by the previous query's distances; that query is between `nearest` and `furthest` away."""
         candidates.reject("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).lower)
         if not self.exact:
             candidates.accept("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).upper)
 
     def _decidable(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
-        """Return how many candidates the triangle filter would decide for a previous query at distance `nearest`."""
+        """Return how many candidates the triangle filter would decide if the previous query is `nearest` away."""
         bounds = locality.known(candidates.open_rows).of_next(nearest, nearest)
         is_near = (bounds.upper <= self.threshold - self._margin) & (not self.exact)
         return int((is_near | (bounds.lower > self.threshold + self._margin)).sum())
@@ -172,7 +172,7 @@ class Locality:
         self._duals.append(dual.phi)
 
     def feasible_bound(self, query: Rows, rows: Rows) -> Reals:
-        """Return the greatest lower bound that the dual solutions give for the distances to histograms, shape (m,)."""
+        """Return the greatest lower bound by the dual solutions of the distances to histograms, shape (m,)."""
         if not self._duals:
             return np.zeros(len(rows))
         phi = np.stack(self._duals, axis=1)

@@ -1,4 +1,4 @@
-"""Histograms of a stream in Arrow, with columns that a search derives from them, stored and read without a copy."""
+"""Histograms of a stream in Arrow, with columns that a search derives; stored and read without a copy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def derived_name(name: str) -> str:
 
 
 def merged(parts: Sequence[HistogramColumns]) -> tuple[HistogramColumns, np.ndarray]:
-    """Merge the columns of all parts in order of their first key; return them, and each row's index among all parts."""
+    """Merge the columns of all parts by their first key; return them, and each row's index among all parts."""
     times = np.concatenate([part.times for part in parts])
     return HistogramColumns.ordered(
         times, {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}

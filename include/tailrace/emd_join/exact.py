@@ -36,7 +36,7 @@ def solver() -> ModuleType:
 def solve(p: Histogram, q: Histogram, costs: Costs) -> Solved:
     """Return the least cost of turning `p` into `q` by moving mass (paper 000, eq. 1), and the dual solution (eq. 3).
 
-    With a metric, the mass that both have in a bin need not move, so the solver only gets the differences.
+    With a metric, mass that both have in a bin need not move, so the solver only gets the differences.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class Forest:
 
     @staticmethod
     def of_bins(costs: Costs, count: int) -> Forest:
-        """Build the forest of the distances from `count` bins far from each other, which needs no sample."""
+        """Build a forest whose keys are distances from `count` bins far from each other; it needs no sample."""
         return Forest(tuple(DualSolution.from_bin(int(index), costs) for index in far_bins(costs, count)))
 
     @cached_property
@@ -42,7 +42,7 @@ class Forest:
 
 
 def far_bins(costs: Costs, count: int) -> Ints:
-    """Return bins far from each other: first the one furthest from all, then one by one the furthest from these."""
+    """Return bins far from each other: first the furthest from all bins, then each time the furthest from these."""
     bins = [int(costs.sum(axis=1).argmax())]
     while len(bins) < min(count, len(costs)):
         bins.append(int(costs[bins].min(axis=0).argmax()))

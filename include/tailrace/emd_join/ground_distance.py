@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Costs = NDArray[np.float64]
 """A ground distance as a matrix of shape (n, n): the cost c_ij between bins i and j, a metric."""
 
-_TOLERANCE = 1e-9  # of the triangle inequality, as a share of the largest distance
+_TOLERANCE = 1e-9  # tolerance of the triangle inequality, as a share of the largest distance
 
 
 def line(bins: int, scale: float = 1.0) -> Costs:
@@ -31,7 +31,7 @@ def grid_places(shape: tuple[int, ...], scale: float = 1.0) -> Costs:
 
 
 def fault(costs: Costs) -> str | None:
-    """Return why a matrix is not a metric, with the bins that show it; None for a metric."""
+    """Return the reason why a matrix is not a metric, with the bins that show it; None for a metric."""
     if not costs.ndim or not costs.size or costs.shape != costs.shape[:1] * 2:
         return f"its shape is {costs.shape}, not (n, n)"
     for wrong, reason in _faults(costs):

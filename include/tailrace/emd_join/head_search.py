@@ -28,7 +28,7 @@ ORDER = ("normal", "dual", "centroid", "reference")
 FILTERS = frozenset(ORDER)
 
 FLOW = "flow"
-"""A further filter, UB_P, which Head-SJ lacks: for comparisons alone."""
+"""A further filter, UB_P, which Head-SJ lacks; only for comparisons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,14 @@ class HeadSearch:
     forest : Forest
         The dual solutions whose keys give the dual lower bound.
     places : ndarray, shape (n, d), or None
-        Coordinates of the bins for the centroid bound, where the ground distance is Euclidean. Without them that bound
-        uses each bin's distance from a far bin, as the normal bound always does: no two differ by more than the
-        ground distance.
+        Coordinates of the bins for the centroid bound, if the ground distance is Euclidean. Without them that bound
+        uses each bin's distance from a far bin, as the normal bound always does: two such distances differ by at most
+        the ground distance.
     exact : bool
-        Whether every pair gets its distance. If not, the upper bound accepts pairs if it can; all distances are NaN.
+        Whether every pair gets its distance. If not, the upper bound may accept pairs, and all distances are NaN.
     references : ndarray, shape (r, n), or None
-        The histograms over which the reference bound goes. Without them these are the histograms of a single bin: a
-        query is planned before there is data to draw from.
+        The histograms of the reference bound. By default these are the histograms of a single bin, as a query is
+        planned before there is data from which to draw.
     """
 
     costs: Costs

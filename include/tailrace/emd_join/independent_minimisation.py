@@ -16,17 +16,17 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class IndependentMinimisation:
-    """The bound LB_IM: each bin sends its mass to the nearest bins, to each no more than its demand.
+    """The bound LB_IM: each bin sends its mass to the nearest bins, at most the demand to each.
 
     It drops one side of the constraints (two bins together may exceed the demand of a third), so it is at most the
-    distance. Mass that both histograms have in a bin is left out, as it need not move.
+    distance. Mass that both histograms have in a bin need not move, and is left out.
     """
 
     costs: Costs
 
     @cached_property
     def _nearest(self) -> tuple[NDArray[np.int64], Costs]:
-        """For each bin, all bins by their distance, and how much further each is than the one before it."""
+        """For each bin, all bins by distance, and the difference of each distance from the one before."""
         order = np.argsort(self.costs, axis=1, kind="stable")
         return order, np.diff(np.take_along_axis(self.costs, order, axis=1), axis=1)
 
@@ -36,7 +36,7 @@ class IndependentMinimisation:
         Parameters
         ----------
         enough : float
-            A bound above this value may be lower than LB_IM, but not below this value: it already rejects.
+            A bound above this value already rejects, so it may be lower than LB_IM, but not below this value.
         """
         common = np.minimum(p, q)
         p, q = p - common, q - common
@@ -48,9 +48,9 @@ class IndependentMinimisation:
     def _sent(self, p: Rows, q: Rows, enough: float) -> Reals:
         """Return the cost at which the bins of `p` send their mass independently.
 
-        Mass pays for each step away from its bin: mass beyond the demand of the k nearest bins goes on to the next. So
-        the cost only grows from step to step. Rows whose cost is above `enough`, or whose mass has all arrived, need no
-        more steps.
+        Mass pays for each step away from its bin; mass beyond the demand of the k nearest bins goes on to the next. So
+        the cost grows from step to step. Rows whose cost exceeds `enough`, or whose mass has all arrived, need no more
+        steps.
         """
         order, steps = self._nearest
         bins = np.flatnonzero(p.any(axis=0))

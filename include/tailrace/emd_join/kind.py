@@ -25,7 +25,7 @@ from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.routes import Partition
 
-_BINS_OF_A_ROW = 8  # of doubles, which are as large as a plain row
+_BINS_OF_A_ROW = 8  # doubles that are as large as a plain row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class EmdJoin(JoinedPairs):
         return Found(query, target, distance, by_query, by_target, cost_by_query, cost_by_target, counts)
 
     def _parts(self, queries: HistogramColumns, targets: Sequence[HistogramColumns]) -> Iterator[tuple[Found, Ints]]:
-        """Yield the results by part of the targets, with the index among all targets of each row of the part."""
+        """Yield the results by part of the targets, with the index of each of the part's rows among all targets."""
         parts = [part for part in targets if len(part)]
         if not len(queries) or not parts:
             return

@@ -25,15 +25,15 @@ from tailrace.emd_join.search import (
 from tailrace.emd_join.search_cost import SearchCost
 
 ORDER = ("centroid", "coarse")
-"""The filters in the order in which pairs meet them."""
+"""The filters in the order of their application."""
 
 FILTERS = frozenset(ORDER)
 
 QUERIES = 64
-"""The number of queries of a block: few, so that their centroids are near each other."""
+"""The number of queries in a block: few, so that their centroids are near each other."""
 
 TARGETS = 8192
-"""The largest number of targets of a block. A block's matrix holds at most 4 MB, and three exist at a time."""
+"""The largest number of targets in a block. A block's matrix holds at most 4 MB, and three exist at a time."""
 
 PIECE = 2048
 """The number of targets whose rows are copied at once for full sums: 4 MB at 256 bins."""
@@ -104,7 +104,7 @@ class LineSearch:
         return margin_of(float(self.steps.sum()))
 
     def _blocks(self, queries: HistogramColumns, targets: HistogramColumns) -> Iterator[tuple[slice, slice]]:
-        """Yield blocks of queries, each with the targets that have a centroid within the threshold of a query's."""
+        """Yield blocks of queries, each with the targets whose centroid is within the threshold of a query's."""
         centroids, others = queries.keys[:, 0], targets.keys[:, 0]
         width = self.threshold + self._margin if "centroid" in self.filters else np.inf
         for start in range(0, len(queries), QUERIES):

@@ -22,7 +22,7 @@ from tailrace.partition.routes import Partition
 Plan = Mapping[str, Any] | None
 
 WORTH = 0.05
-"""The imbalance by which a new plan must be better than the one in force to replace it."""
+"""The least improvement of the imbalance for which a new plan replaces the one in force."""
 
 POINT = "point"
 """The derived column with the point of each histogram in the Hough space, shape (m, 2)."""
@@ -38,7 +38,7 @@ class SpreadingMethod(ABC):
     Attributes
     ----------
     width : float
-        The width of a span, in units of the key: load is measured by spans (of `head`, by squares of this width).
+        The width of a span, in units of the key; load is measured by spans (with `head`, by squares of this width).
     feedback_ms : int
         The feedback period, in ms of arrival time.
     """
@@ -49,7 +49,7 @@ class SpreadingMethod(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """How both streams are spread, in words."""
+        """The spreading of both streams, in words."""
 
     @property
     @abstractmethod
@@ -62,7 +62,7 @@ class SpreadingMethod(ABC):
 
     @property
     def balances_cost(self) -> bool:
-        """Whether plans go by the cost of stored tuples as well, and not by new tuples and exact distances alone."""
+        """Whether plans also balance the cost of stored tuples, and not only new tuples and exact distances."""
         return False
 
     def derived(self, shares: Rows) -> Values:
@@ -77,7 +77,7 @@ class SpreadingMethod(ABC):
 class EmdDdsj(SpreadingMethod):
     """Spreads R by spans of the key, balanced by the measured cost of each feedback period (section 4).
 
-    The paper balances numbers of exact distances alone, as these dominate its cost (eq. 6). Where filters leave few of
+    The paper only balances numbers of exact distances, as these dominate its cost (eq. 6). If filters leave few of
     them, filtering is most of the cost, so both terms count here, as CPU time.
     """
 
@@ -97,8 +97,8 @@ class EmdDdsj(SpreadingMethod):
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
         """Return the plan by Algorithm 2 over both terms of eq. (6), with V_est = 0.
 
-        A task finishes every batch before it reports, so nothing is pending. Measured times are never twice the same,
-        so the plan in force stays where the new one would have balanced the period hardly better.
+        A task finishes every batch before it reports, so nothing is pending. Measured times always vary, so the plan in
+        force stays unless the new one would have balanced the period clearly better.
         """
         spans, cost = loads["span"].astype(np.int64), loads["filter_ms"] + loads["solve_ms"]
         new = feedback_balancing.next_plan(plan, spans, cost, np.zeros(tasks), tasks)
@@ -160,5 +160,5 @@ class Head(SpreadingMethod):
         return codes_of(columns.values[POINT], self.width)
 
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """Return cells of equal numbers of tuples; the outermost ones reach to the ends of the space."""
+        """Return cells with equal numbers of tuples; the outermost cells extend to the ends of the space."""
         return plan if plan is not None else cells_of(loads["span"].astype(np.int64), loads["tuples"], tasks)

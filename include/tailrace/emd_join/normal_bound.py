@@ -25,7 +25,7 @@ class Normals(NamedTuple):
     mean, deviation : ndarray
         Its mean and standard deviation: a point in the Hough space of lines, as its quantiles are mean + deviation · z.
     error : ndarray
-        The Earth Mover's Distance of the projected histogram and this distribution.
+        The Earth Mover's Distance between the projected histogram and this distribution.
     """
 
     mean: Reals
@@ -73,10 +73,10 @@ def normals_of(histograms: Rows, places: Reals) -> Normals:
 
 
 def _error(histograms: Rows, places: Reals, mean: Reals, deviation: Reals) -> Reals:
-    """Return the area between the quantiles of histograms, whose bins are ordered along the line, and of their normals.
+    """Return the area between the quantiles of histograms (bins ordered along the line) and of their normals.
 
-    Where the histogram's quantile is x, between the levels a and b, it is the integral of abs(x − mean − deviation · z)
-    over these levels, with z between the quantiles of a and b; the sign changes at most once, at x.
+    Between the levels a and b, at which the histogram's quantile is x, it is the integral of abs(x − mean − deviation ·
+    z), with z between the quantiles of a and b; the sign changes at most once, at x.
     """
     levels = np.clip(np.cumsum(histograms, axis=1), 0.0, 1.0)
     levels[:, -1] = 1.0

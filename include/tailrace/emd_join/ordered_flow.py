@@ -1,7 +1,7 @@
-"""UB_P, an upper bound: the cost of one feasible flow, which serves the bins in a fixed order (paper 000, [11]).
+"""UB_P, an upper bound: the cost of a feasible flow that serves the bins in a fixed order (paper 000, [11]).
 
-On a line, the paper's own ground distance, it is the Earth Mover's Distance itself. There it decides all pairs that it
-accepts without a solver, and comparisons of numbers of solves say more on a grid or a matrix.
+On a line, the paper's ground distance, it is the Earth Mover's Distance itself, and accepts pairs without a solver. So
+numbers of solves are better compared on a grid or a matrix.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Rows = NDArray[np.float64]
 def between(p: Rows, q: Rows, costs: Costs, order: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the cost of moving the mass of each row of `p` to the bins of the same row of `q`, bin by bin in order.
 
-    The flow is feasible, so its cost is at least the distance; on a line, in the line's order, it is the distance. Mass
-    that both have in a bin stays there.
+    The flow is feasible, so its cost is at least the distance; on a line, in the line's order, it equals the distance.
+    Mass that both have in a bin stays there.
 
     Parameters
     ----------

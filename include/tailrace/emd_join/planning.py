@@ -1,6 +1,6 @@
 """The choice of an EMD join's search, with its reason.
 
-If bins lie on a line, the search uses the closed form; else it is a chain of filters.
+For bins on a line, the search uses the closed form; otherwise a chain of filters.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.kind.explanation import KindExplanation
 
-_SOLUTIONS = 4  # of the forest: more solutions reject few further candidates
+_SOLUTIONS = 4  # solutions of the forest; more would reject few further candidates
 _HEAD_SPANS = 1024  # the cells of Head-SJ consist of squares whose sides are this part of the longest distance
 
 
 class SearchPlan(NamedTuple):
-    """How the pairs of a query are found, and the reason."""
+    """The search for the pairs of a query, and the reason for it."""
 
     search: HistogramSearch
     method: SpreadingMethod
@@ -35,7 +35,7 @@ class SearchPlan(NamedTuple):
 
 
 def plan_of(section: EmdJoinSection) -> SearchPlan:
-    """Choose how the pairs of a declared join are found."""
+    """Choose the search for the pairs of a declared join."""
     costs = section.costs
     method = method_of(section, costs)
     search, how, why = _search(section, costs)
@@ -43,7 +43,7 @@ def plan_of(section: EmdJoinSection) -> SearchPlan:
 
 
 def filters_of(section: EmdJoinSection) -> tuple[str, ...]:
-    """Return the names of the filters of a declared join, in the order in which candidates meet them."""
+    """Return the names of a declared join's filters, in the order of their application."""
     if _is_closed_form(section, section.costs):
         return line_search.ORDER
     return head_search.ORDER if section.method == "head" else chain.ORDER

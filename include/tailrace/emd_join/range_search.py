@@ -19,7 +19,7 @@ class RangeSearch:
     Attributes
     ----------
     width : float
-        How far keys may be apart: θ + the margin; infinite to search by event time alone.
+        The greatest difference of keys: θ + the margin; infinite to search only by event time.
     """
 
     targets: HistogramColumns

@@ -1,4 +1,4 @@
-"""The reference upper bound of Head-SJ: the distance by way of a reference histogram (paper 000, [18])."""
+"""The reference upper bound of Head-SJ: the distance through a reference histogram (paper 000, [18])."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def between(p: Rows, q: Rows, costs: Costs) -> NDArray[np.float64]:
     """Return the bound for each row of `p` and the row of `q` with equal index, of shape (m, n), or (1, n) for all.
 
     The references are the histograms of a single bin. All mass of P can move to a bin b at the cost Σ p_i c_ib, and
-    from there to Q. The bound is the least sum of both costs over all bins. References from the data bound better.
+    from there to Q. The bound is the least sum of both costs over all bins. References drawn from the data give better
+    bounds.
     """
     return np.asarray((p @ costs + q @ costs).min(axis=1))
 

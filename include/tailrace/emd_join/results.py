@@ -38,7 +38,7 @@ class FoundBuilder:
         counts = Counter(dict.fromkeys([*sorted(filters), "exact", "queries"], 0))
         counts["candidates"] = counts["range"] = pairs_within_reach(queries.times, targets.times, reach_ms)
         if counts["candidates"]:
-            solver()  # else its import would count as the cost of the first query that solves
+            solver()  # otherwise its import would count as a cost of the first query that solves
         cost = SearchCost(len(queries), len(targets))
         return FoundBuilder(np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64), cost, counts)
 

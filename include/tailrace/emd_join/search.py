@@ -1,4 +1,4 @@
-"""Types that the join's searches share: histogram columns, found pairs, and the protocol `HistogramSearch`."""
+"""Common types of the join's searches: histogram columns, found pairs, and the protocol `HistogramSearch`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = Mapping[str, Rows]
 """Columns that a search derives from the shares of m histograms: float64, of shape (m,) or (m, k)."""
 
 TOLERANCE = 1e-9
-"""The amount by which a pair's distance may exceed the threshold: the order of summation changes doubles by less."""
+"""The amount by which a pair's distance may exceed the threshold, as sums of doubles depend on their order."""
 
 _MARGIN = 4 * TOLERANCE
 
@@ -87,7 +87,7 @@ class Found(NamedTuple):
     query, target : ndarray of int64, shape (p,)
         The rows of both sides.
     distance : ndarray, shape (p,)
-        The distance of each pair; NaN for all pairs where distances were not requested.
+        The distance of each pair; NaN for all pairs if distances were not requested.
     solved_by_query, solved_by_target : ndarray of int64
         The number of exact distances for each row of either side. The distance of two queries counts for the later
         query, and for the middle one of the targets that it helps to decide.
@@ -114,9 +114,9 @@ class HistogramSearch(Protocol):
 
     @property
     def by_part(self) -> bool:
-        """Whether targets may be searched part by part at no loss.
+        """Whether targets can be searched part by part at no disadvantage.
 
-        Otherwise a query gains by seeing all its candidates at once.
+        Otherwise a search is faster if it sees all candidates of a query at once.
         """
 
     def derived(self, shares: Rows) -> Values:

@@ -1,7 +1,7 @@
 """The measured CPU time of a search by row: for filtering candidates and for exact distances (paper 000, eq. 6).
 
-The paper takes the time of an exact distance for the whole cost. Here filtering is often most of it, so both terms are
-measured, and feedback balances their sum. CPU time, not time, so a busy machine changes it little.
+The paper counts only the time of exact distances. Here filtering is often most of the cost, so both terms are measured,
+and feedback balances their sum. CPU time is measured, as a busy machine changes it little.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SearchCost:
         self._last_ns = time.thread_time_ns()
 
     def begin(self) -> None:
-        """Begin the first lap now: what was prepared for all queries belongs to none."""
+        """Begin the first lap now, as preparations for all queries belong to none."""
         self._last_ns = time.thread_time_ns()
 
     def lap_ms(self) -> float:
@@ -38,7 +38,7 @@ class SearchCost:
         return (self._last_ns - last_ns) / 1e6
 
     def add(self, query: int, rows: Ints, solves: Ints, solve_ms: float) -> None:
-        """Add the lap that ends now to a query and its candidates.
+        """Add the time since the last lap to a query and its candidates.
 
         Parameters
         ----------

@@ -31,11 +31,12 @@ MOST_BINS = 1024
 """The most bins of a histogram; an exact distance between larger ones takes seconds."""
 
 _LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=500)
-"""The number of bins on a line before the first record; the defaults of a span's width, as a share of the longest
-distance, and of the feedback period.
+"""The number of bins on a line before the first record; and the defaults of a span's width (as a share of the longest
+distance) and of the feedback period.
 
 The first two are taken from paper 000, section 6: 256 grey levels, spans of 15 of them. The paper's feedback period is
-2.5 s. Plans follow the streams a period late, so a short one is better; docs/results/000.md has several (figure 6).
+2.5 s. Plans follow the streams a period late, so a short period is better; docs/results/000.md compares several (figure
+6).
 """
 
 _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"

@@ -1,4 +1,4 @@
-"""Finds event times that lie implausibly far from the others, such as those of a clock that was never set.
+"""Finds event times that lie implausibly far from the others, such as from a clock that was never set.
 
 A time is implausible when it lies farther from the middle 90 % than ten times their span, and than 30 days.
 """

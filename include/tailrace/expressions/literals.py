@@ -1,4 +1,4 @@
-"""Literals, and the common type of terms: those of Spark's implicit casts in ANSI mode that are exact."""
+"""Literals, and the common type of terms: as Spark's exact implicit casts in ANSI mode give it."""
 
 from __future__ import annotations
 

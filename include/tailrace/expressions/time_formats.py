@@ -1,6 +1,6 @@
 """Writes and reads times as texts by Spark's patterns, such as `yyyy-MM-dd`.
 
-Spark's patterns are those of Java's DateTimeFormatter, in English, and strict. Supported are the letters that tests
+Spark takes the patterns of Java's DateTimeFormatter, in English, and strictly. Supported are the letters that tests
 compare with Spark; others are refused.
 """
 
@@ -243,7 +243,7 @@ def _read(pattern: str) -> _Format:
 
 
 def _stated(plan: Plan, text: Term, format_: _Format) -> StatedTime:
-    """Return the parts of a time that texts state; parts missing in the pattern are those of 1970-01-01 00:00."""
+    """Return the parts of a time that texts state; parts missing in the pattern are as in 1970-01-01 00:00."""
     parts = text_parts(plan, text, format_.expression, format_.names)
 
     def number(name: str, default: str) -> str:

@@ -46,7 +46,7 @@ class _Summed:
     Attributes
     ----------
     part : str
-        What it is of its values, in the column's name.
+        The accumulated statistic, in the column's name.
     """
 
     column: str
@@ -89,7 +89,7 @@ class Total(_Summed):
 
 @dataclass(frozen=True)
 class Squares(_Summed):
-    """The sum of the squares of values, in doubles: only for samples, as digits get lost (otherwise use `Moments`)."""
+    """The sum of the squares of values, in doubles; only for samples, as it loses digits (otherwise use `Moments`)."""
 
     part = "squared"
 
@@ -100,7 +100,7 @@ class Squares(_Summed):
 
 @dataclass(frozen=True)
 class ExactTotal:
-    """The sum of integers or decimals, exact: base-2³² digits, the lowest first and the last one signed."""
+    """The exact sum of integers or decimals, as digits to base 2³², the lowest first and the last one signed."""
 
     column: str
     dtype: pa.DataType
@@ -117,7 +117,7 @@ class ExactTotal:
         return dict(zip(self.names, values.limbs, strict=True))
 
     def merge(self, rows: GroupedRows, columns: Arrays) -> Arrays:
-        """Add digit by digit with a carry; a digit is below 2³², so up to 2³¹ rows may be added."""
+        """Add digit by digit with a carry; as digits are below 2³², up to 2³¹ rows may be added."""
         sums, carry = {}, np.zeros(len(rows), np.int64)
         *lower, last = self.names
         for name in lower:
@@ -126,7 +126,7 @@ class ExactTotal:
         return sums | {last: rows.fold(columns[last], "sum") + carry}
 
     def words(self, columns: Arrays) -> tuple[Ints, Ints]:
-        """Return the low and the high word of the sums in 128 bits, shape (m,); None where one needs more."""
+        """Return the low and the high word of the sums in 128 bits, shape (m,); None if one needs more."""
         low, high, *more = (columns[name] for name in self.names)
         if not more:
             return low | (high << 32), high >> 32

@@ -22,10 +22,10 @@ from tailrace.windows.panes import Arrays
 Choice = Literal["first", "last", "min", "max"]
 
 ORDER = ("event_micros", "arrival_micros", "id")
-"""What defines the order for `first` and `last`; times are in microseconds."""
+"""The order for `first` and `last`; times are in microseconds."""
 
 ORDERED_BY = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US, "id")
-"""The columns of tuples that the order follows from."""
+"""The columns of tuples that determine the order."""
 
 
 def order_of(tuples: pa.RecordBatch) -> tuple[NDArray[Any], ...]:
@@ -43,7 +43,7 @@ class Chosen:
     choice : str
         `first` and `last` choose among values that are not null by `ORDER`, `min` and `max` by value.
     second : SecondColumn or None
-        A column that is chosen in place of the value, and may be null; of equal values `ORDER` chooses.
+        A column that is returned in place of the value, and may be null; among equal values `ORDER` decides.
     """
 
     column: str
@@ -65,7 +65,7 @@ class Chosen:
 
     @property
     def is_value(self) -> str:
-        """The column that is 1 where a value that is not null is chosen."""
+        """The column that is 1 if a non-null value is chosen."""
         return self._has if self.second is None else f"{self.name}:is_value"
 
     @property
@@ -139,7 +139,7 @@ def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -
 
 
 def bind_extreme_by(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
-    """Bind `min_by` or `max_by`: the second column of the tuple with the least or the greatest value."""
+    """Bind `min_by` or `max_by`, the second column of the tuple with the least or the greatest value."""
     chosen = Chosen(values.column, values.dtype, how, values.id_type, values.second)
     dtype = chosen.chosen_type
     return BoundFunction(dtype, (chosen,), partial(to_type, chosen.is_value, chosen.name, dtype))

@@ -55,7 +55,7 @@ def _bind_distinct(values: Values, each: BoundFunction) -> BoundFunction:
 def bind_list(values: Values, parameters: Mapping[str, Any], is_set: bool) -> BoundFunction:
     """Bind a list of the values in the order of the tuples, or of the distinct ones, ascending.
 
-    A list of more values than the limit is null, and an overflow.
+    A list with more values than the limit is null, and counts as an overflow.
     """
     kept = Kept(values.column, values.dtype, in_doubles=False)
     if not is_set:
@@ -66,7 +66,7 @@ def bind_list(values: Values, parameters: Mapping[str, Any], is_set: bool) -> Bo
 
 
 def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Arrays) -> Arrays:
-    """Merge accumulators over a row of each distinct value; the result is as if these were all rows."""
+    """Merge accumulators over one row for each distinct value, as if there were no other rows."""
     group, row = kept.distinct_rows(rows, columns)
     stored = pa.array(columns[kept.name][row], stored_type(kept.dtype))
     values = ValueColumn(restored(stored, np.zeros(len(row), bool), kept.dtype))

@@ -1,4 +1,4 @@
-"""An aggregate function as one object; sections, SQL, promises, corrections and the reference follow from it."""
+"""An aggregate function as one object, from which sections, SQL, promises, corrections and reference are derived."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class SecondColumn(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The values that a function is bound to.
+    """The values to which a function is bound.
 
     Attributes
     ----------
     source : str or None
-        The column of the tuples; None: the condition itself, null where it is not true.
+        The column of the tuples. None means the condition itself, which is null if not true.
     dtype : DataType
         Its type.
     id_type : DataType
         The type of the tuples' ids.
     condition : str or None
-        A boolean column of the tuples; where it is not true, the value is null.
+        A boolean column of the tuples; if it is not true, the value is null.
     second : SecondColumn or None
-        The second column of a function of two.
+        The second column of a function with two.
     """
 
     source: str | None
@@ -81,8 +81,8 @@ class BoundFunction:
     measure : callable or None
         Returns further columns of m windows from the rows of each; only for functions that keep values.
     count : Count or None
-        Set if the result type can overflow; then an answer of a window with values that is null, infinite or NaN is an
-        overflow, as values are finite.
+        Set if the result type can overflow. Then a null, infinite or NaN answer of a window with values is an overflow,
+        as values are finite.
     """
 
     result: pa.DataType
@@ -111,41 +111,42 @@ class Function:
     name : str
         Its name in query files.
     bind : callable
-        Binds it to a column of a known type, which gives its result type, its accumulators and its answers.
+        Binds it to a column of a known type; returns result type, accumulators and the computation of answers.
     gives : str
-        What it answers, for the reference.
+        Its answers in words, for the reference.
     takes : str
         The values that it takes: `numbers`, `booleans`, or `any`.
     sql : tuple of str
-        Its calls in SQL text, with fields of a query file as arguments; the first is the one that is written. Empty:
+        Its calls in SQL text, with fields of a query file as arguments; the first one is used for writing. If empty,
         its own name is called.
     columns : tuple of str
         The fields of a query file with the columns that it takes. A null in the first one leaves a tuple out.
     needs_name : bool
-        Whether it must have a name in the answers, as it takes two columns, or does not answer with a number.
+        Whether it must have a name in the answers, as it takes two columns, or its answer is no number.
     parameters : tuple of str
-        The further fields that a query file gives beside the function.
+        Further fields of a query file beside the function.
     options : dict
-        The fields that a query file may set to true beside the function, and the call in SQL text that says so.
+        Boolean fields of a query file beside the function, each with the SQL call that sets it.
     of_distinct : str or None
-        The function that takes each value once, to which the refusal of DISTINCT points; its own name where it does.
+        The function over distinct values, which the refusal of DISTINCT suggests; its own name if it is such a
+        function.
     amended_as : str or None
-        The function that merges answers over parts of a window; None: windows with late tuples are evaluated from
+        The function that merges answers over parts of a window. None: windows with late tuples are evaluated from
         history.
     needs_column : bool
         Whether a query must name a column.
     in_order : bool
         Whether its answers depend on the order of tuples.
     in_own_type : bool
-        Whether it reads a column in its own type even without a name: as doubles, large integers would coincide.
+        Whether it reads a column in its own type even without a name, as large integers would be equal as doubles.
     keeps_values : bool
         Whether it needs all values of a window at once, unless it is approximate.
     threshold : callable or None
-        Returns the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
-        None where it is not known.
+        Returns the coverage threshold λ_thr from error, risk, population and parameters, see `promise.threshold`; None
+        if it is unknown.
     threshold_of_part : callable or None
-        λ_thr where tuples whose value is null, or whose condition is not true, count as 0. None where it is not known,
-        because the number of missing values does not follow from the missing tuples.
+        λ_thr if tuples with a null value, or a condition that is not true, count as 0. None if it is unknown, because
+        the number of missing values does not follow from the missing tuples.
     """
 
     name: str
@@ -168,7 +169,7 @@ class Function:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """Its calls in SQL text, the one that is written first."""
+        """Its calls in SQL text; the first one is used for writing."""
         others = (name for name in self.columns if name != "column")
         own = f"{self.name}({', '.join(['column', *others, *self.parameters])})"
         return self.sql or (own,)
@@ -179,15 +180,15 @@ class Function:
 
 
 def to_integers(name: str, columns: Arrays) -> pa.Array:
-    """Return a column of accumulators as integers, none of them null."""
+    """Return a column of accumulators as integers, without nulls."""
     return pa.array(columns[name], pa.int64())
 
 
 def to_doubles(count: str, name: str, columns: Arrays) -> pa.Array:
-    """Return a column of accumulators as doubles, null where there is no value."""
+    """Return a column of accumulators as doubles, with null for no value."""
     return pa.array(columns[name], pa.float64(), mask=columns[count] == 0)
 
 
 def to_type(count: str, name: str, dtype: pa.DataType, columns: Arrays) -> pa.Array:
-    """Return a column of stored values in their type, null where there is no value."""
+    """Return a column of stored values in their type, with null for no value."""
     return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)

@@ -77,11 +77,11 @@ class Kept:
         return np.bincount(group, minlength=len(rows)), index[order]
 
     def in_lists(self, rows: GroupedRows, columns: Arrays) -> tuple[Ints, Ints]:
-        """Return the group and the row of each value that stands in a list, by group and place."""
+        """Return the group and the row of each value in a list, by group and place."""
         return self.distinct_rows(rows, columns)
 
     def listed(self, limit: int, rows: GroupedRows, columns: Arrays) -> Arrays:
-        """Return the values of each group in stored form, None where there are more than the limit; see `lists`."""
+        """Return the values of each group in stored form, None if there are more than the limit; see `lists`."""
         group, row = self.in_lists(rows, columns)
         counts = np.bincount(group, minlength=len(rows))
         values, ends = columns[self.name][row].tolist(), np.cumsum(counts).tolist()
@@ -107,7 +107,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class KeptInOrder(Kept):
-    """The values themselves, with what orders their tuples: event time, then arrival time, then id."""
+    """The values themselves, with the order of their tuples: event time, then arrival time, then id."""
 
     id_type: pa.DataType
 

@@ -21,7 +21,7 @@ class Moments:
     """The number, the mean and the sum of squared deviations of values, in doubles.
 
     They are merged as in Chan, Golub & LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
-    Variances, 1979: no digit is lost where the mean is far greater than the deviations.
+    Variances, 1979, so that no digit is lost if the mean is far greater than the deviations.
     """
 
     column: str
@@ -102,10 +102,10 @@ class JointMoments:
 
 
 def correlation(moments: JointMoments, columns: Arrays) -> pa.Array:
-    """Return Pearson's r, null of one pair and where one of the columns does not vary."""
+    """Return Pearson's r; null for a single pair, and if one of the columns does not vary."""
     _, _, _, one, other, both = (columns[name] for name in moments.names)
     with np.errstate(all="ignore"):
-        product = one * other  # its root is exact where the columns are equal, unlike the product of their roots
+        product = one * other  # its root is exact if the columns are equal, unlike the product of their roots
         in_range = np.isfinite(product) & (product > 0)
         root = np.where(in_range, np.sqrt(product), np.sqrt(one) * np.sqrt(other))
         found = np.clip(both / root, -1, 1)
@@ -114,7 +114,7 @@ def correlation(moments: JointMoments, columns: Arrays) -> pa.Array:
 
 
 def covariance(moments: JointMoments, columns: Arrays, freedom: int) -> pa.Array:
-    """Return the covariance, with the divisor number of pairs − `freedom`; null where that is not positive."""
+    """Return the covariance, with the divisor number of pairs − `freedom`; null if that is not positive."""
     number, *_, both = (columns[name] for name in moments.names)
     return pa.array(both / np.maximum(number - freedom, 1), mask=number <= freedom)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailrace.ground.columns import Floats
 
-_NOISE = 1e-12  # a smaller cv² may come from the rounding of sums alone
+_NOISE = 1e-12  # a smaller cv² may only come from rounding
 
 
 @dataclass(frozen=True)
@@ -19,16 +19,16 @@ class Population:
     Attributes
     ----------
     tuples : float
-        n, the number of tuples in a window of a key, at least 1. Over unlike windows it is the harmonic mean, because
+        n, the number of tuples in a window of a key, at least 1. For unequal windows it is the harmonic mean, because
         variances fall with 1/n.
     variation : float
-        cv = σ/|µ| of the values of a window (σ² with the divisor n), at least 0, inf where µ is 0. Over unlike windows
-        it is the root mean square, with which the bounds of SUM and AVG hold whatever the windows' values are. The cv
-        of the values of all windows together is larger where the levels of windows differ, so it is on the safe side.
+        cv = σ/|µ| of the values of a window (σ² with the divisor n), at least 0, inf if µ is 0. For unequal windows it
+        is the root mean square, with which the bounds of SUM and AVG hold for any values. The cv over all windows
+        together is larger if the levels of windows differ, so it is safe.
     sample : tuple of float
-        Values, drawn with equal probability from all windows, in any order; 1,000 are better than 100. Where the levels
-        of keys differ, each is divided by the mean size of its key's values. Empty where no values are available: SUM
-        and AVG then wait longer, and MEDIAN and QUANTILE for whole windows.
+        Values, drawn with equal probability from all windows, in any order; 1,000 are better than 100. If the levels of
+        keys differ, each is divided by the mean magnitude of its key's values. Empty if no values are available: then
+        SUM and AVG wait longer, and MEDIAN and QUANTILE wait for whole windows.
     """
 
     tuples: float
@@ -48,7 +48,7 @@ class Population:
         Parameters
         ----------
         tuples, total, squares : ndarray, shape (m,), m ≥ 1
-            n ≥ 1, Σv and Σv² of each window. Where Σv is 0 it is replaced by 1, because errors are absolute there.
+            n ≥ 1, Σv and Σv² of each window. A Σv of 0 is replaced by 1, because errors are then absolute.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.maximum(squares - total**2 / tuples, 0) * tuples  # n² σ²
@@ -66,8 +66,8 @@ class Population:
     def relative(self) -> Floats:
         """The sample divided by its mean, shape (s,); deviations from 1 are scaled up to cv if they are smaller.
 
-        Empty where that is undefined. A sample seldom contains the largest values of a skewed population; the cv,
-        measured on many more values, includes them.
+        It is empty if that is undefined. A sample seldom contains the largest values of a skewed population, but the
+        cv, measured on many more values, includes them.
         """
         if not self.sample or not np.isfinite(self.variation):
             return np.zeros(0)

@@ -17,11 +17,11 @@ from tailrace.functions.population import Population
 from tailrace.functions.registry import FUNCTIONS
 
 FEWEST = 1e-9
-"""Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
+"""Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack less by this."""
 
 
 def refusal(error: float, risk: float) -> tuple[str, str] | None:
-    """Return why no stream can keep a promise, and the remedy; None where it can be kept.
+    """Return the reason why no stream can keep a promise, and the remedy; None if it can be kept.
 
     Whole windows keep any other promise.
     """
@@ -46,9 +46,9 @@ def refusal(error: float, risk: float) -> tuple[str, str] | None:
 
 
 def threshold_refusal(function: str, has_condition: bool) -> str | None:
-    """Return why λ_thr of a function is not known; None where it is known.
+    """Return the reason why λ_thr of a function is unknown; None if it is known.
 
-    `has_condition`: a condition selects the tuples.
+    `has_condition` says that a condition selects the tuples.
     """
     known = FUNCTIONS[function]
     if known.threshold is None:
@@ -71,7 +71,7 @@ def threshold(
     Parameters
     ----------
     function : str
-        In `registry.FUNCTIONS`, with a threshold.
+        A function in `registry.FUNCTIONS` with a threshold.
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
     parameters : dict
@@ -82,7 +82,8 @@ def threshold(
     Returns
     -------
     float
-        In (0, 1]; 1 where only a whole window keeps the promise. Monotone: does not fall when ε or δ falls or cv rises.
+        In (0, 1]; 1 if only a whole window keeps the promise. It is monotone: it does not fall when ε or δ falls, or cv
+        rises.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The functions of ranks: quantiles and the median, of the values of many windows at once."""
+"""The functions of ranks, quantiles and the median, computed for many windows at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
     Returns
     -------
     ndarray, shape (m,)
-        Each lies between the two values next to its position, even where their difference overflows a double.
+        Each lies between the two values next to its position, even if their difference overflows a double.
     """
     index = (tuples - 1) * q
     below, start = np.floor(index), np.cumsum(tuples) - tuples
@@ -57,7 +57,7 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
 
 
 def bind_quantile_disc(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind the least value that, with those below it, makes up a share of q or more."""
+    """Bind the least value at or below which a share of at least q of the values lies."""
     kept = Kept(values.column, values.dtype, in_doubles=False)
     measure = partial(_quantile_disc, kept, Fraction(str(parameters["q"])))
     return BoundFunction(values.dtype, (kept,), partial(to_type, "count", "quantile", values.dtype), measure)

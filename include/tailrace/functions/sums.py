@@ -18,7 +18,7 @@ from tailrace.ground.value_column import decimals, is_exact
 from tailrace.windows.panes import Arrays
 
 MOST_DIGITS, _MORE_DIGITS = 38, 10
-"""The digits of the longest decimal, and how many more digits a sum has than its values."""
+"""The digits of the longest decimal, and the additional digits of a sum."""
 
 _WORD = (1 << 64) - 1
 
@@ -43,7 +43,7 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
 
 
 def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind `avg`: the exact sum divided by the number of values; of decimals it is the nearest double."""
+    """Bind `avg`, the exact sum divided by the number of values; for decimals the nearest double."""
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
@@ -52,7 +52,7 @@ def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
 
 
 def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Arrays) -> pa.Array:
-    """Return sums in their result type, null where they exceed it."""
+    """Return sums in their result type, with null for overflows."""
     low, high = total.words(columns)
     is_null = columns[count] == 0
     if pa.types.is_decimal(result):
@@ -80,7 +80,7 @@ def _mean(count: str, total: ExactTotal | Total, scale: int, columns: Arrays) ->
     means = totals / (divisor * 10.0**scale)
     if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):
         low, high = total.words(columns)
-        is_rounded = (np.abs(totals) > EXACT) | (divisor * 5.0**scale > EXACT)  # a double holds no more of one of them
+        is_rounded = (np.abs(totals) > EXACT) | (divisor * 5.0**scale > EXACT)  # a double has no more digits
         for index in np.flatnonzero(is_rounded & ~total.overflows(columns)).tolist():
             exact = (int(high[index]) << 64) + (int(low[index]) & _WORD)
             means[index] = exact / (int(divisor[index]) * 10**scale)  # Python rounds a quotient of integers once

@@ -45,7 +45,7 @@ def as_doubles(numbers: Any) -> Any:
 
 
 def cast_values(column: Any, dtype: pa.DataType) -> Any:
-    """Convert a column to a type that a kind takes: numbers, and those of lists, to the nearest doubles."""
+    """Convert a column to a type that a kind takes: numbers, also in lists, to the nearest doubles."""
     if pa.types.is_float64(dtype):
         return as_doubles(column)
     if pa.types.is_list(dtype) and pa.types.is_decimal(getattr(column.type, "value_type", pa.null())):

@@ -1,1 +1,1 @@
-"""Loops over columns, compiled to machine code. Each has a numpy form with the same result."""
+"""Loops over columns that are compiled to machine code. Each also has a numpy form with the same result."""

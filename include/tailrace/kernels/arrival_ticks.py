@@ -8,14 +8,14 @@ from tailrace.kernels.signature import Ints
 def number_ticks(n: int, tick_ms: int, arrival: Ints, tick: Ints, end: Ints) -> int:
     """Write the tick of each of n arrival times, and its end in ms.
 
-    A time earlier than one before it counts as the latest so far.
+    A time earlier than a previous one counts as the latest so far.
 
     Returns
     -------
     int
         0
     """
-    this_end = arrival[0]  # the end of the current tick: an earlier time changes nothing
+    this_end = arrival[0]  # the end of the current tick, which earlier times do not change
     this = this_end // tick_ms
     for row in range(n):
         if arrival[row] >= this_end:

@@ -38,7 +38,7 @@ class CodeCache:
         return CodeCache(tuple(directories))
 
     def read(self, name: str) -> bytes | None:
-        """Return the machine code of this name; None where there is none, or it is damaged."""
+        """Return the machine code of this name; None if there is none, or it is damaged."""
         for directory in self.directories:
             with suppress(OSError):
                 content = (directory / name).read_bytes()
@@ -47,7 +47,7 @@ class CodeCache:
         return None
 
     def write(self, name: str, code: bytes) -> Path | None:
-        """Write machine code into the first directory that takes it; None where none does."""
+        """Write machine code into the first writable directory; return None without one."""
         for directory in self.directories:
             with suppress(OSError):
                 directory.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,12 @@ def file_name(kernels: tuple[Kernel, ...]) -> str:
     Raises
     ------
     ImportError
-        Where the compiler is not installed.
+        When the compiler is not installed.
     OSError
-        Where the source is not available, such as in a frozen program.
+        When the source is not available, such as in a frozen program.
     """
     loops = [inspect.getmodule(kernel) for kernel in kernels]
     modules = dict.fromkeys([signature, machine_code, *loops])
     sources = [inspect.getsource(module) for module in modules if module is not None]
-    content = "\0".join([description(), *sources])  # a version of numba goes with one version of LLVM
+    content = "\0".join([description(), *sources])  # a version of numba needs one version of LLVM
     return f"{sha256(content.encode()).hexdigest()[:32]}.o"

@@ -13,7 +13,7 @@ from tailrace.kernels.registry import KERNELS
 
 
 def main(cache: CodeCache | None = None) -> str | None:
-    """Compile the kernels into the cache of this machine; return the reason where that fails, else None."""
+    """Compile the kernels into the cache of this machine; return the reason if that fails, else None."""
     library = Library(KERNELS, cache or CodeCache.of_machine())
     try:
         if library.cache.read(library.file_name) is None:

@@ -30,7 +30,7 @@ def fold_int_groups(n: int, fold: int, group: Codes, value: Ints, out: Ints) -> 
 
 
 def number_runs(n: int, runs: int, first: Ints, row: Codes, group: Codes) -> int:
-    """Write the number of its run for each row; `row` lists the rows run by run."""
+    """Write for each row the number of its run; `row` lists the rows run by run."""
     for run in range(runs):
         end = first[run + 1] if run + 1 < runs else n
         for index in range(first[run], end):

@@ -18,7 +18,7 @@ def sort_codes(
     low : int
         The lowest code.
     digits : int
-        How many digits of `DIGIT_BITS` the differences to it have.
+        The number of digits (of `DIGIT_BITS`) of the differences to it.
     counts : ndarray, shape (digits · BUCKETS,)
         Scratch.
     key, row, key_2, row_2 : ndarray, shape (n,)
@@ -26,7 +26,7 @@ def sort_codes(
     Returns
     -------
     int
-        0 where the result is in `key` and `row`, 1 where it is in `key_2` and `row_2`.
+        0 if the result is in `key` and `row`, 1 if it is in `key_2` and `row_2`.
     """
     for bucket in range(digits * BUCKETS):
         counts[bucket] = 0
@@ -63,7 +63,7 @@ def sort_codes(
 
 
 def first_of_runs(n: int, key: Ints, first: Ints) -> int:
-    """Write where each run of equal keys begins among n sorted ones; return the number of runs."""
+    """Write the start of each run of equal keys among n sorted ones; return the number of runs."""
     runs = 0
     for index in range(n):
         if index == 0 or key[index] != key[index - 1]:

@@ -21,11 +21,10 @@ P = ParamSpec("P")
 Functions = dict[str, Callable[..., int]]
 
 MANY_ROWS, SOME_ROWS = 1 << 15, 1 << 10
-"""Rows in one call from which on it pays to load the compiled code (40 ms), and to call it once it is loaded."""
+"""Rows in one call from which it pays off to load the compiled code (40 ms), and to call it once it is loaded."""
 
 WORTH_COMPILING = 1 << 24
-"""Rows processed in numpy after which a process compiles the kernels, which takes seconds, for itself and all later
-ones.
+"""Rows processed in numpy after which a process compiles the kernels (in seconds), for itself and all later processes.
 """
 
 _LOG = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ class Library:
         return self._functions or {}
 
     def _find(self, rows: int) -> Functions | None:
-        """Return the kernels; {} if they are unavailable, None while compiling them would not pay off."""
+        """Return the kernels; {} if they are unavailable, None while compiling them does not pay off."""
         try:
             code = self.cache.read(self.file_name)
             self._rows_left -= rows
@@ -105,7 +104,7 @@ _ENGINES: list[Any] = []  # they own the code for as long as the process lives
 
 
 def load(kernels: Iterable[Kernel], code: bytes) -> dict[str, Callable[..., int]]:
-    """Return the kernels by name from the object file that `machine_code` made of them."""
+    """Return the kernels by name, from an object file made by `machine_code`."""
     import llvmlite.binding as llvm
 
     target = machine()

@@ -8,7 +8,7 @@ from typing import Any
 from tailrace.kernels.signature import Kernel, parameters
 from tailrace.kernels.target import machine
 
-_LIBRARY = {"memset", "memcpy", "memmove"}  # the C library of every process provides them
+_LIBRARY = {"memset", "memcpy", "memmove"}  # every process's C library provides these
 
 
 def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
@@ -19,9 +19,9 @@ def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
     Raises
     ------
     ImportError
-        Where numba is not installed.
+        When numba is not installed.
     RuntimeError
-        When numba does not compile a kernel, or a kernel calls anything outside of itself, such as a Python exception.
+        When numba fails to compile a kernel, or a kernel calls anything outside of itself, such as a Python exception.
     """
     import llvmlite.binding as llvm
 

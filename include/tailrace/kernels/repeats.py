@@ -6,7 +6,7 @@ from tailrace.kernels.signature import Flags, Ints
 
 
 def find_repeat(n: int, low: int, value: Ints, is_there: Flags) -> int:
-    """Return the row of the first of n integers that repeats an earlier one; −1 where none does.
+    """Return the row of the first of n integers that repeats an earlier one; −1 without one.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def machine() -> Any:
 
 
 def description() -> str:
-    """Return in words what machine code depends on beside its source: LLVM, the platform and the processor."""
+    """Return in words the dependencies of machine code besides its source: LLVM, the platform and the processor."""
     import llvmlite
     import llvmlite.binding as llvm
 

@@ -9,7 +9,7 @@ from tailrace.kernels.signature import Codes, Ints
 CELLS_PER_TUPLE, CELLS = 4, 1024
 """Upper bound on the cells of the ticks' tables: a multiple of the tuples, plus a constant.
 
-The cost follows tuples, not the span of time or keys.
+The cost depends on the tuples, not on the span of time or keys.
 """
 
 _UINT32 = (1 << 32) - 1
@@ -43,12 +43,12 @@ def number_cells(
         Scratch, fewer than 2³¹. Each tick takes one cell for each of its pairs of a key and a pane.
     cell_of : ndarray, shape (n,)
     out_cell, out_key, out_pane, out_tick, out_tuples : ndarray, shape (n,)
-        One row a group; the cells ascend.
+        One row for each group; the cells ascend.
 
     Returns
     -------
     int
-        The number of groups; −1 where a tick decreases, or the cells do not suffice.
+        The number of groups; −1 if a tick decreases, or the cells do not suffice.
     """
     used = 0
     groups = 0
@@ -66,12 +66,12 @@ def number_cells(
             end += 1
         first = low // pane_ms
         panes = high // pane_ms - first + 1
-        if panes < 1 or panes > (cells - used) // keys:  # below 1: the true number exceeds 64 bits
+        if panes < 1 or panes > (cells - used) // keys:  # below 1 if the true number exceeds 64 bits
             return -1
         for index in range(panes * keys):
             numbers[used + index] = 0
         base = first * pane_ms
-        is_short = panes * pane_ms <= _UINT32  # then offsets divide as 32-bit integers, which is faster
+        is_short = panes * pane_ms <= _UINT32  # then offsets are divided as 32-bit integers, which is faster
         for row in range(start, end):
             if is_short:
                 cell = np.int64(np.uint32(event[row] - base) // np.uint32(pane_ms)) * keys + key[row]

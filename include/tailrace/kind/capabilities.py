@@ -18,7 +18,7 @@ from tailrace.windows.windows import Windows
 
 @runtime_checkable
 class Promising(Protocol):
-    """A kind whose answers policies may promise (error, risk) of."""
+    """A kind with answers for which policies may promise (error, risk)."""
 
     @property
     def error_model(self) -> ErrorModel:
@@ -37,7 +37,7 @@ class Estimating(Protocol):
 
     @property
     def estimates(self) -> bool:
-        """Whether they are."""
+        """Whether early answers are scaled."""
 
 
 @runtime_checkable
@@ -58,13 +58,13 @@ class TypedByColumns(Protocol):
 
 @runtime_checkable
 class Rescalable(Protocol):
-    """A kind whose state can be spread again, so that the number of tasks may change between two batches."""
+    """A kind whose state can be redistributed, so that the number of tasks may change between two batches."""
 
     def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
-        """Return the state of one task, from the states of all tasks before; these must not be used again."""
+        """Return the state of one task, from the states of all previous tasks, which must not be used again."""
 
     def moved_rows(self, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
-        """Return the rows of one task, from the prepared rows that all tasks before had."""
+        """Return the rows of one task, from the prepared rows of all previous tasks."""
 
 
 @runtime_checkable
@@ -72,17 +72,17 @@ class IncrementallyCorrectable(Protocol):
     """A kind whose streamed answers can be corrected by late tuples alone, without reading history."""
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """Add to streamed answers the late tuples that their windows missed, where no tuple is a duplicate.
+        """Add to streamed answers the late tuples that their windows missed; no tuple may be a repeat.
 
-        Answers that need more than these are left out, and evaluated from history.
+        Answers that need other tuples, too, are left out, and evaluated from history.
 
         Parameters
         ----------
         answers : Table
             Streamed answers, each once.
         late : Table
-            The identity, `tuples` and the kind's amounts (`answers.by_window.ByWindow`) of each late row, for every
-            answer that it missed.
+            The identity, `tuples` and the kind's amounts (`answers.by_window.ByWindow`) of each late row, once for
+            every answer that it missed.
         """
 
 
@@ -111,13 +111,13 @@ class LoadBalanced(Protocol):
         Returns
         -------
         mapping or None
-            The plan in force where it stays; None where no plan is needed.
+            The plan in force if it stays; None if no plan is needed.
         """
 
 
 @runtime_checkable
 class ComposedOfTuples(Protocol):
-    """A kind whose answers are tuples: an answer is as accurate as the share of its tuples that it holds."""
+    """A kind whose answers consist of tuples, so that accuracy is the share of the right tuples."""
 
     def tuple_ids(self, answers: pa.Table) -> pa.ChunkedArray:
         """Return the id of the tuple that each row of answers is."""
@@ -134,23 +134,23 @@ class TaskOwned(Protocol):
 OVERFLOWED, FAILURE = "=overflowed", "=where_failed"
 """The columns that `Counting` kinds add to answers; no column of a query can have these names.
 
-`OVERFLOWED` is the number of values of the row that exceed their type: null, or infinite as doubles. `FAILURE` is the
-reason why the condition of a join fails for the pair, which is no answer; null for answers.
+`OVERFLOWED` is the number of the row's values that exceed their type: null, or infinite as doubles. `FAILURE` is the
+reason why a join's condition fails for a pair, which is then no answer; null for answers.
 """
 
 
 @runtime_checkable
 class Counting(Protocol):
-    """A kind some of whose answers may exceed their type, or whose condition over pairs may fail."""
+    """A kind with answers that may exceed their type, or with a condition over pairs that may fail."""
 
     def counting(self) -> WindowedKind:
-        """Return the kind that adds `OVERFLOWED` or `FAILURE` to its answers; itself where neither can happen."""
+        """Return the kind that adds `OVERFLOWED` or `FAILURE` to its answers; itself if neither can happen."""
 
 
 def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
-    """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
+    """Return the kind for a task; unchanged if no two tasks find the same answer."""
     own: Callable[[TaskSlot], WindowedKind] | None = getattr(kind, TaskOwned.for_task.__name__, None)
-    return kind if own is None else own(task_slot)  # without `isinstance`, which costs 0.1 ms, once a task
+    return kind if own is None else own(task_slot)  # without `isinstance`, which costs 0.1 ms for each task
 
 
 def counting(kind: WindowedKind) -> WindowedKind:
@@ -159,12 +159,12 @@ def counting(kind: WindowedKind) -> WindowedKind:
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows that the kind combines these rows into; the same rows where it does not combine."""
+    """Return the rows combined by the kind; the same rows if it does not combine."""
     return kind.combine(rows) if isinstance(kind, Preaggregating) else rows
 
 
 def sample_of(kind: object, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
-    """Return the kind's sample of these tuples for some promises; empty where it has none."""
+    """Return the kind's sample of these tuples for some promises; empty if it has none."""
     return kind.sample(tuples, promises) if isinstance(kind, Promising) else pa.RecordBatch.from_pylist([], SAMPLE)
 
 

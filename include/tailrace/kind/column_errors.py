@@ -1,4 +1,4 @@
-"""Errors of answers by column: a kind whose answers have several columns of values measures each one separately."""
+"""Errors of answers by column, for kinds that measure each column of values separately."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ColumnErrors(NamedTuple):
     identity : RecordBatch
         The identity of the answers, and further columns.
     by_column : dict of ndarray, shape (n,)
-        The errors by column of answers; None stands for the answer as a whole, where a kind measures no columns.
+        The errors by column of answers; the name None stands for the whole answer, if a kind measures no columns.
     """
 
     identity: pa.RecordBatch
@@ -53,8 +53,8 @@ def column_errors(kind: Kind, approximate: pa.Table, exact: pa.Table) -> ColumnE
 def promised_columns(kind: Kind, of: Sequence[str] | None) -> tuple[str | None, ...]:
     """Return the columns of answers that a promise covers, in the order of answers.
 
-    `of` names them; None means the numeric ones, or all where none is numeric. The result is (None,) where a kind
-    measures no columns: the promise holds for answers as a whole.
+    `of` names them; None means the numeric ones, or all if none is numeric. The result is (None,) if a kind measures no
+    columns: then the promise is about whole answers.
     """
     if not isinstance(kind, MeasuredByColumn):
         return (None,)

@@ -1,4 +1,4 @@
-"""The uses of columns by a query's kind. Its inputs, the lineage of answers and fields in refusals follow from them."""
+"""The uses of columns by a query's kind, from which inputs, lineage of answers, and fields in refusals are derived."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATI
 FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"
 
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
-"""The ways in which values of answers are computed from the column's; the other ways select, group or order tuples."""
+"""The ways in which values of answers are computed from the column; other ways select, group or order tuples."""
 
 
 class ColumnUse(NamedTuple):
@@ -24,10 +24,10 @@ class ColumnUse(NamedTuple):
     way : str
         One of OpenLineage's subtypes of transformations.
     answers : tuple of str or None
-        The columns of answers that the use contributes to. Empty: it decides which answers there are. None: the lineage
-        of answers leaves this use out, as it has another use of the same column.
+        The columns of answers to which the use contributes. Empty: it decides which answers exist. None: the lineage of
+        answers skips this use, as it has another use of the same column.
     part : str
-        The column's name in tuples; empty if the kind does not read it from tuples for this use.
+        The column's name in tuples; empty if this use does not read it from tuples.
     field : str
         The field of the query file that names it, perhaps with a position in an expression.
     side : int
@@ -35,7 +35,7 @@ class ColumnUse(NamedTuple):
     text : str or None
         The function or expression of the query file that uses it.
     dtype : DataType or None
-        The type of the column in tuples. None: it follows from the source, and values may be null.
+        The type of the column in tuples. None: the source determines it, and values may be null.
     derives : str or None
         The expression that computes the column; `column` is then the field of the query file with the expression.
     """
@@ -52,7 +52,7 @@ class ColumnUse(NamedTuple):
 
 
 def of_side(uses: Iterable[ColumnUse], side: int) -> tuple[ColumnUse, ...]:
-    """Return the uses for which a kind reads columns from the tuples of one side; derived columns come last."""
+    """Return the uses that read columns from the tuples of one side; derived columns come last."""
     own = (use for use in uses if use.part and use.side == side)
     return tuple(sorted(own, key=lambda use: use.derives is not None))
 

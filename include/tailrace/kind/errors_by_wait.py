@@ -1,4 +1,4 @@
-"""The errors of answers with any wait, in one pass: an answer's error changes only where the wait reaches a tuple."""
+"""The errors of answers with any wait, in one pass: an answer's error only changes when the wait reaches a tuple."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.ground.columns import Floats, Ints
 
 
 class ErrorsByWait(NamedTuple):
-    """The errors of m answers as s steps: with some wait, an answer has the error of the last step that it reaches.
+    """The errors of m answers as s steps: with a wait, an answer has the error of the last step that the wait reaches.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The explanation, for people, of how a query is run."""
+"""The explanation of a query's execution, for people."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class KindExplanation(NamedTuple):
-    """How a kind runs a query, in words.
+    """The execution of a query by its kind, in words.
 
     Attributes
     ----------
     partition : str
-        How its tuples are spread over tasks.
+        The spreading of its tuples over tasks.
     method : str
-        How a task finds the answers.
+        The method by which a task finds the answers.
     reason : str
         The reason for the method.
     """

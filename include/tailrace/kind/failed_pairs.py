@@ -1,4 +1,4 @@
-"""The pairs for which a join's condition fails: they are not answered, but counted with a reason."""
+"""The pairs for which a join's condition fails, which are not answered, but counted with a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FailedPairs:
 
     @staticmethod
     def of_counts(counts: Iterable[tuple[str, int]]) -> FailedPairs:
-        """Build them from the counts of a batch, see `counts_of`."""
+        """Build the object from the counts of a batch, see `counts_of`."""
         by_name = dict(counts)
         reasons = sorted(name for name in by_name if name.startswith(_REASON))
         return FailedPairs(by_name.get(FAILED, 0), reasons[0].removeprefix(_REASON) if reasons else None)
@@ -41,6 +41,6 @@ class FailedPairs:
 
 
 def counts_of(reasons: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts of failed pairs: of all, and of each reason."""
+    """Return the counts of failed pairs: in total, and for each reason."""
     by_reason = {_REASON + reason: number for reason, number in reasons.items()}
     return {FAILED: sum(reasons.values())} | by_reason if reasons else {}

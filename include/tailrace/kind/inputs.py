@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 Reject = tuple[NDArray[np.bool_], str]
-"""A mask of records, shape (n,), and the reason for which they are rejected."""
+"""A mask of records, shape (n,), and the reason for their rejection."""
 
 RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
-"""Checks the values of n records; a value is null where the record has none, which is rejected already."""
+"""Checks the values of n records; a value is null if the record has none, and is rejected already."""
 
 
 FileCheck = Callable[[str, "ParquetFile", Iterable[str]], None]
-"""Refuses a Parquet file, given its place and the columns that are read, for what it declares of them."""
+"""Refuses a Parquet file for its declarations about columns, given its place and the columns that are read."""
 
 _TIMES = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US)
 
@@ -36,11 +36,11 @@ class ColumnTypes(NamedTuple):
     Attributes
     ----------
     key, id : DataType
-        string or int64; of a key also bool, date32 or a timestamp.
+        string or int64; for a key also bool, date32 or a timestamp.
     carried : dict
         The types of the carried columns, by name in the tuple.
     keys : dict
-        The types of the columns that make up a list of keys, by the source's name.
+        The types of the columns of a composite key, by the source's name.
     """
 
     key: pa.DataType = pa.string()
@@ -49,26 +49,26 @@ class ColumnTypes(NamedTuple):
     keys: Mapping[str, pa.DataType] = {}
 
     def of_carried(self, names: Iterable[str]) -> dict[str, pa.DataType]:
-        """Return the types of carried columns; string where a type is unknown, as before the source is opened."""
+        """Return the types of carried columns; string if a type is unknown, such as before the source is opened."""
         return {name: self.carried.get(name, pa.string()) for name in names}
 
     def of_keys(self, names: Iterable[str]) -> dict[str, pa.DataType]:
-        """Return the types of the columns of a list of keys; string where a type is unknown."""
+        """Return the types of the columns of a composite key; string if a type is unknown."""
         return {name: self.keys.get(name, pa.string()) for name in names}
 
 
 @dataclass(frozen=True)
 class UsedColumns:
-    """The columns of a stream that a query's kind uses, and what follows from the uses.
+    """The columns of a stream that a query's kind uses, with the checks of their values.
 
     Attributes
     ----------
     uses : tuple of ColumnUse
-        Those that have a part in tuples.
+        The uses of columns in tuples.
     row_check : callable or None
-        A further check of the values, which are present and, if doubles, finite.
+        A further check of the values, which are not null and, if doubles, finite.
     file_check : callable or None
-        A check of what Parquet files declare of their columns, beyond the types.
+        A check of Parquet files' declarations about their columns, beyond the types.
     """
 
     uses: tuple[ColumnUse, ...] = ()
@@ -77,12 +77,12 @@ class UsedColumns:
 
     @property
     def values(self) -> dict[str, str]:
-        """The columns of a type of the kind's own: name in the tuple → the source's column."""
+        """The columns with types that the kind demands: name in the tuple → the source's column."""
         return {use.part: use.column for use in self.uses if use.dtype is not None}
 
     @property
     def value_types(self) -> dict[str, pa.DataType]:
-        """The types of these, by name in the tuple: float64, list<double>, binary or string."""
+        """The types of `values`, by name in the tuple: float64, list<double>, binary or string."""
         return {use.part: use.dtype for use in self.uses if use.dtype is not None}
 
     @property
@@ -97,7 +97,7 @@ class UsedColumns:
     def required(self) -> frozenset[str]:
         """The carried columns that rank tuples, by name in the tuple.
 
-        A record with a null or a double that is not finite there is rejected, and formats that state no types read
+        A record with a null, or a double that is not finite, in one of them is rejected; formats without types read
         them as numbers.
         """
         return frozenset(use.part for use in self.uses if use.way == SORT)
@@ -121,7 +121,7 @@ class UsedColumns:
     def readers(self) -> dict[str, str]:
         """The fields of the query file that select or read carried columns, by name in the tuple.
 
-        A field that reads one has the place in an expression: `emd_join.where: 1:5`.
+        A field that reads one has the position in an expression: `emd_join.where: 1:5`.
         """
         return {use.part: use.field for use in reversed(self.uses) if use.way in (IDENTITY, FILTER) and use.field}
 
@@ -139,7 +139,7 @@ class Input(UsedColumns):
 
     @property
     def tuple_columns(self) -> list[str]:
-        """The columns of a tuple that a kind can need."""
+        """The columns of a tuple that kinds can use."""
         return ["event_time", "tick", "key", "id", *self.values, *self.carried]
 
     @property
@@ -157,9 +157,9 @@ class CheckedTable(NamedTuple):
     Attributes
     ----------
     types : ColumnTypes
-        The types of its ids and selected columns; null where the table has no row.
+        The types of its ids and selected columns; null for an empty table.
     rows : str
-        The number of its rows, and those left out, in words.
+        The numbers of its rows and of rows left out, in words.
     """
 
     types: ColumnTypes
@@ -184,6 +184,6 @@ class TableInput(Protocol):
 
 
 def common_id_type(inputs: Iterable[Input]) -> pa.DataType:
-    """Return the type of a column that holds ids of every input: string where their types differ."""
+    """Return the type of a column for ids of all inputs: string if their types differ."""
     types = {each.column_types.id for each in inputs}
     return pa.string() if len(types) > 1 else types.pop()

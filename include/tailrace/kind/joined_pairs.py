@@ -1,4 +1,4 @@
-"""Common base of the kinds that join two streams, and answer each pair within a reach of event time once."""
+"""Common base of the kinds that join two streams and answer each pair within a reach of event time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tailrace.windows.sliding import Sliding
 TUPLES = 2
 """The number of tuples in an answer."""
 
-_BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tuples, and right tuples
+_BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # left and right tuples in a block of an evaluation
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class JoinedPairs(PairQuality):
     Attributes
     ----------
     reach_ms : int
-        The longest distance of the event times of a pair.
+        The greatest distance of the event times of a pair.
     column_types : pair of ColumnTypes
         The types of the columns of either side.
     selection : tuple of Selected
@@ -53,11 +53,11 @@ class JoinedPairs(PairQuality):
     condition : PairCondition or None
         The condition `where`, which keeps some of the matching pairs.
     keeps_failed : bool
-        Whether answers include the pairs for which the condition fails, with the column `FAILURE`.
+        Whether answers include pairs for which the condition fails, with the column `FAILURE`.
     uses : tuple of ColumnUse
         The uses of the columns of both sides.
     sort_key : str or None
-        The column by which `match` gets prepared rows sorted.
+        The column by which prepared rows are sorted for `match`.
     """
 
     reach_ms: int
@@ -71,13 +71,13 @@ class JoinedPairs(PairQuality):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        """The columns of an answer between its identity and `tuples`: carried ones, and doubles from `match`."""
+        """The columns of an answer between its identity and `tuples`: carried columns, and doubles from `match`."""
         failure = {FAILURE: pa.string()} if self.keeps_failed else {}
         return types_of(self.selection, self.column_types) | failure
 
     @property
     def carried(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each side's tuples and rows that answers copy, by the same names."""
+        """The columns of each side's tuples and rows that are copied to answers under the same names."""
         return tuple(tuple(columns_of_side(self.selection, side)) for side in (LEFT, RIGHT))
 
     @property
@@ -97,7 +97,7 @@ class JoinedPairs(PairQuality):
 
     @property
     def kept_ms(self) -> tuple[int, int]:
-        """How far behind F a left and a right tuple are stored, see `interval_join.step`.
+        """The distance behind F up to which left and right tuples are stored, see `interval_join.step`.
 
         The larger one is the reach.
         """
@@ -163,9 +163,9 @@ class JoinedPairs(PairQuality):
         return matches.only(tested.kept | tested.failed, tested.counts)
 
     def _within_bounds(self, left: Sequence[Chunk], right: Sequence[Chunk], matches: Matches) -> Matches:
-        """Leave out the pairs that are beyond a bound by less than a millisecond.
+        """Leave out pairs that are beyond a bound by less than a millisecond.
 
-        The bounds are whole milliseconds. So the milliseconds of such a pair are apart by exactly the bound.
+        The bounds are whole milliseconds, so the milliseconds of such a pair differ by exactly the bound.
         """
         if self.bounds_ms is None or not len(matches.left):
             return matches
@@ -209,7 +209,7 @@ class JoinedPairs(PairQuality):
         return replace(self.start(), **sides)
 
     def moved_rows(self, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
-        """Return the rows of one task, see `Rescalable`; of a row and its replicas, the row itself is spread again."""
+        """Return the rows of one task, see `Rescalable`; rows are redistributed without their replicas."""
         at_home = [part.filter(pc.greater(part.column("tuples"), 0)) for part in rows]
         return spread_again(self.partition, side, at_home, slot)
 
@@ -220,7 +220,7 @@ class JoinedPairs(PairQuality):
         return single_batch(pa.Table.from_batches(parts, self.answer))
 
     def _blocks(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Iterator[tuple[slice, slice]]:
-        """Cut tuples, in order of event time, into blocks of left tuples, each with all right tuples within its reach.
+        """Cut tuples (in order of event time) into blocks of left tuples, each with all right tuples within reach.
 
         A block spans the reach, or more if it would have fewer than `_BLOCK_ROWS` tuples. It ends earlier where more
         than `_RIGHT_ROWS` right tuples would be within its reach, but has at least one tuple.

@@ -33,9 +33,9 @@ class KeyedWindows(ABC):
     key_type, id_type : DataType
         The types in the stream, see `ColumnTypes`.
     keys : dict
-        The columns of answers with the parts of a composite key; empty where the key is one column.
+        The columns of answers with the parts of a composite key; empty for a key of one column.
     row_key : tuple of str
-        The columns that number the rows of an answer, see `ByWindow`.
+        The columns that tell the rows of an answer apart, see `ByWindow`.
     """
 
     windows: Windows
@@ -59,7 +59,7 @@ class KeyedWindows(ABC):
 
     @property
     def marks(self) -> dict[str, pa.DataType]:
-        """The columns of an answer after `tuples`, which are no part of what is answered."""
+        """The columns of an answer after `tuples`, which mark answers, and are no values."""
         return {}
 
     @abstractmethod

@@ -26,7 +26,7 @@ _PAIR = "a condition over the columns of one pair of tuples: left.taxi <> right.
 
 
 class TestedPairs(NamedTuple):
-    """The pairs, of n, that a condition keeps, shape (n,), and those for which it fails: disjoint masks by reason."""
+    """The result of a condition on n pairs: a mask of kept pairs, and disjoint masks of failed ones, by reason."""
 
     kept: NDArray[np.bool_]
     failures: Mapping[str, NDArray[np.bool_]]
@@ -43,7 +43,7 @@ class TestedPairs(NamedTuple):
 
     @property
     def reasons(self) -> NDArray[np.object_]:
-        """The reason why it fails for each pair, None where it does not; shape (n,)."""
+        """The reason of each pair's failure, None without one; shape (n,)."""
         reasons = np.full(len(self.kept), None, object)
         for reason, mask in self.failures.items():
             reasons[mask] = reason
@@ -53,7 +53,7 @@ class TestedPairs(NamedTuple):
 def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
     """Refuse a condition that is not an expression over columns of left and right; its types are checked later.
 
-    `computed` has the remedies for columns that are computed of a pair, such as distance.
+    `computed` has the remedies for columns computed from a pair, such as distance.
     """
     try:
         _ = None if text is None else _projection(text)
@@ -67,7 +67,7 @@ def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
 class PairCondition:
     """A condition over pairs, with the types of its columns: a frozen value, sent to every worker.
 
-    A pair is dropped where the condition is false or null, or fails.
+    A pair is dropped if the condition is false or null, or fails.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PairCondition:
 
     @property
     def columns(self) -> dict[str, Selected]:
-        """The columns that it reads, by their names in it. No name equals one of a column of the identity."""
+        """The columns that it reads, by their names in it, which differ from the names of the identity."""
         columns = {name: selected(name) for name in self.projection.inputs}
         return {
             name: each._replace(name=f"where_{each.name}") if each.name.lower() in PAIR.columns else each
@@ -100,8 +100,8 @@ class PairCondition:
         }
 
     def test(self, values: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> TestedPairs:
-        """Test pairs, given the values of its columns by their names in the condition."""
-        pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # a condition without columns needs a length
+        """Test pairs, given the values of the columns by their names in the condition."""
+        pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # the length, if it reads no column
         projected = self.projection.run(pairs)
         failed, failures = np.zeros(count, bool), dict[str, NDArray[np.bool_]]()
         for failure in projected.failures:
@@ -122,7 +122,7 @@ class PairCondition:
 def selection_uses(
     selection: Iterable[Selected], field: str, compared: Iterable[ColumnUse] = ()
 ) -> Iterator[ColumnUse]:
-    """Yield the uses of columns by `select`; one that is computed of a pair comes from the compared columns."""
+    """Yield the columns that `select` uses; a column computed from a pair uses the compared columns."""
     for name, side, column in selection:
         if side is None:
             yield from (use._replace(way=TRANSFORMATION, answers=(name,), part="") for use in compared)

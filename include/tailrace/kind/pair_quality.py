@@ -12,7 +12,7 @@ from tailrace.ground.columns import single_batch
 
 
 class PairQuality(ABC):
-    """Base of kinds that answer pairs: an answer is either present or missing."""
+    """Base of kinds that answer pairs, which are either present or missing."""
 
     @property
     @abstractmethod

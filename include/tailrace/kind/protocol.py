@@ -37,14 +37,14 @@ class Kind(Protocol):
 
     @property
     def answers(self) -> AnswerModel:
-        """The answer model: the identity of answers, and which of them late tuples affect."""
+        """The answer model: identifies answers, and finds those that late tuples affect."""
 
     @property
     def answer(self) -> pa.Schema:
         """Schema of an answer: its identity (times in ms), the kind's own columns, `tuples`.
 
-        An answer may have several rows, which differ in the row key of its model and have the same `tuples`. A version
-        of the answer comprises all of them.
+        An answer may have several rows, which differ in the model's row key, and have the same `tuples`. A version of
+        the answer comprises all of them.
         """
 
     @property
@@ -53,11 +53,11 @@ class Kind(Protocol):
 
     @property
     def row_weight(self) -> int:
-        """The size of a prepared row in multiples of a plain row of some 64 bytes; bounds the rows read at once."""
+        """The size of a prepared row, in multiples of a plain row of about 64 bytes; bounds the rows read at once."""
 
     @property
     def explanation(self) -> KindExplanation:
-        """The explanation, for people, of how the query is run."""
+        """The explanation of the query's execution, for people."""
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         """Return all answers over the given tuples of each input."""
@@ -65,7 +65,7 @@ class Kind(Protocol):
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """Return the error of every exact answer: its identity, and `error`.
 
-        `error` is 0 where the approximate answer is right, 1 where it is missing, more where it is worse than missing.
+        `error` is 0 if the approximate answer is right, 1 if it is missing, and more if it is worse than missing.
         """
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
@@ -79,7 +79,7 @@ class WindowedKind(Kind, Protocol):
     def windows(self) -> Windows:
         """The sliding windows.
 
-        A kind without windows gives windows as long as its reach, by which coverage is counted.
+        A kind without windows returns windows as long as its reach, by which coverage is counted.
         """
 
     @property
@@ -106,7 +106,7 @@ class WindowedKind(Kind, Protocol):
 
 
 class TableAnswers(NamedTuple):
-    """The answers to tuples by a dimension table.
+    """The answers to tuples from a dimension table.
 
     Attributes
     ----------
@@ -132,6 +132,6 @@ class Enrichment(Protocol):
 
 
 def windowed(kind: Kind) -> WindowedKind:
-    """Return a kind as a windowed one; it must be one."""
+    """Return a kind that must be windowed, typed as such."""
     assert not isinstance(kind, Enrichment), "the answers of an enrichment wait for nothing"
     return cast(WindowedKind, kind)

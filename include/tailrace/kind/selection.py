@@ -1,4 +1,4 @@
-"""The columns of a join's answers beside their identity: taken from either side's source, or computed of the pair."""
+"""The columns of a join's answers beside their identity: copied from a side's source, or computed from the pair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Selected(NamedTuple):
     name : str
         Its name in answers and tuples: left_taxi for left.taxi.
     side : int or None
-        The side that the column comes from; None where it is computed of the pair.
+        The side from which the column comes; None if it is computed from the pair.
     column : str
         The column of the side's source.
     """
@@ -33,7 +33,7 @@ class Selected(NamedTuple):
 def selected(text: str, computed: Collection[str] = ()) -> Selected:
     """Parse an item of `select`, such as left.taxi or distance; a name may have further dots.
 
-    `computed` are the columns that can be computed of a pair.
+    `computed` are the columns that can be computed from a pair.
     """
     if text in computed:
         return Selected(text, None, text)
@@ -68,7 +68,7 @@ def columns_of_side(selection: Iterable[Selected], side: int) -> dict[str, str]:
 
 
 def computed_of(selection: Iterable[Selected]) -> tuple[str, ...]:
-    """Return the selected columns that are computed of a pair."""
+    """Return the selected columns that are computed from a pair."""
     return tuple(each.name for each in selection if each.side is None)
 
 

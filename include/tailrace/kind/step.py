@@ -22,16 +22,15 @@ class Step(NamedTuple):
     answers : RecordBatch
         The answers that became due, of schema `Kind.answer`; n rows.
     decided_at : ndarray, shape (n,)
-        The frontier index of the tick that decided each row and gives it its as_of, K and facts.
+        The frontier index of the tick that decided each row, which gives the row's as_of, K and facts.
     late : tuple of RecordBatch
         The late tuples of each input, with the columns of `Kind.late` and `tick`, `tuples` (the number that a row
         stands for) and `frontier` (F before its tick).
     loads : dict of ndarray, shape (e,)
-        The work of the task, from which a load-balanced kind makes its next plan: first e elements of its partition
-        (spans, cells; integers), then the cost of each under `load`, and further sums. Empty where a kind does not
-        measure it.
+        The work of the task, from which a load-balanced kind makes its next plan: e elements of its partition (spans or
+        cells; integers), then the cost of each under `load`, and further sums. Empty if a kind does not measure it.
     counts : dict of int
-        Counts under the kind's own names, such as how many pairs each filter rejected.
+        Counts with the kind's own names, such as the number of pairs that each filter rejected.
     """
 
     state: Any

@@ -1,4 +1,4 @@
-"""The place that a dimension table is read from, and the columns read; independent of geometries and joins."""
+"""The place from which a dimension table is read, and the columns to read; independent of geometries and joins."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TablePlace:
     path : Path or DatabaseTable
         A file, a directory of Parquet files, a Delta table, or a table of a database.
     format : str or None
-        `TableFormat`; None where the suffix of the file names it.
+        A `TableFormat`; None if the suffix of the file names it.
     columns : tuple of str
         The table's columns that the query needs, ids first. The rows of a version are sorted by them.
     fields : tuple of (str, str)
@@ -67,7 +67,7 @@ class TablePlace:
 
     @property
     def file(self) -> Path:
-        """The path; the table must not be one of a database."""
+        """The path; the table must not be in a database."""
         assert isinstance(self.path, Path)
         return self.path
 
@@ -77,7 +77,7 @@ class TablePlace:
 
 
 class WrongColumn(Refused):
-    """Raised for the name of a column that a table lacks or has more than once.
+    """Raised for a column that a table lacks, or has more than once.
 
     Name a column that the table has once.
     """

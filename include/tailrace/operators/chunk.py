@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.ground.columns import Ints
 
-_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # bytes copied in the time that it takes to place a row, and to search a batch
+_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # bytes that are copied in the time of placing a row, and of searching a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Chunk:
     name : str or None
         Its name in the task's store of chunks; None before it is stored.
     source : hashable or None
-        A key that identifies the chunk in this process across batches, so that an index of its rows can be cached. None
-        for rows that belong to no state.
+        A key that identifies the chunk in this process across batches, so that an index of its rows can be cached; None
+        for rows of no state.
     """
 
     rows: pa.RecordBatch
@@ -32,17 +32,17 @@ class Chunk:
 
 
 Chunks = Mapping[str, tuple[Chunk, ...]]
-"""The chunks of a state by the part of it that they belong to."""
+"""The chunks of a state, by part of the state."""
 
 
 def chunks_of(state: object) -> Chunks:
-    """Return the chunks of a state; none where all its rows are in the batches of `to_arrow`."""
+    """Return the chunks of a state; none if all its rows are in the batches of `to_arrow`."""
     chunks: Chunks = getattr(state, "chunks", {})
     return chunks
 
 
 def take(rows: pa.Table, index: Ints) -> pa.Table:
-    """Take rows of a table of many batches, at a cost that follows the rows taken.
+    """Take rows of a table of many batches; the cost depends on the number of rows taken.
 
     `Table.take` first copies all batches into one, which would be most of the work for a few pairs of a large state.
     """

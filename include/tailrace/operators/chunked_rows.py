@@ -1,4 +1,4 @@
-"""The rows that a join stores of one side, in immutable chunks, so that a batch writes only its new rows."""
+"""The stored rows of one side of a join, in immutable chunks, so that a batch only writes its new rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.operators.chunk import Chunk
 
 FULL, FULL_BYTES = 4096, 1 << 22
-"""The most rows of a merged chunk, and the most bytes of merged small rows; until then each row is rewritten a few
-times.
+"""The most rows of a merged chunk, and the most bytes of merged small rows; each row is rewritten a few times until
+then.
 """
 
 
@@ -23,14 +23,14 @@ class ChunkedRows:
     """Stored rows, as chunks in the order of their creation.
 
     A chunk is dropped when all of its rows have expired, and rewritten when most have. A chunk is merged with the one
-    before while neither is full and it is at least as large. So there are few small chunks, and a row is seldom
+    before it while neither is full, and it is at least as large. So there are few small chunks, and rows are seldom
     rewritten.
 
     Attributes
     ----------
     bin_ms : int or None
-        The rows of a chunk all have event times in one bin of this length, by which chunks expire as a whole (paper
-        003, eq. 4); None: a chunk has rows of any event time.
+        The event times of a chunk's rows are in one bin of this length, so that chunks expire as a whole (paper 003,
+        eq. 4). None: a chunk has rows of any event time.
     """
 
     chunks: tuple[Chunk, ...] = ()
@@ -38,7 +38,7 @@ class ChunkedRows:
 
     @staticmethod
     def from_parts(parts: Iterable[pa.RecordBatch], bin_ms: int | None, sort_key: str | None) -> ChunkedRows:
-        """Store parts of rows of any event times, each in order of `sort_key`; only small ones are put together."""
+        """Store parts of rows with any event times, each in order of `sort_key`; only small parts are merged."""
         stored = ChunkedRows((), bin_ms)
         for part in parts:
             if part.num_rows:
@@ -46,7 +46,7 @@ class ChunkedRows:
         return stored
 
     def append(self, rows: pa.RecordBatch, bound: int, sort_key: str | None) -> ChunkedRows:
-        """Append rows, which are in order of `sort_key`, and drop those with an event time before `bound` (ms)."""
+        """Append rows in order of `sort_key`, and drop rows with an event time before `bound` (ms)."""
         left = [living for chunk in self.chunks if (living := _living(chunk, bound)) is not None]
         if self.bin_ms is None:
             return replace(self, chunks=_append(left, rows, bound, sort_key))
@@ -81,7 +81,7 @@ def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
 
 
 def _living(chunk: Chunk, bound: int, is_new: bool = False) -> Chunk | None:
-    """Return the chunk without its expired rows if these are most of it or it is new; None where all have expired."""
+    """Return the chunk, without expired rows if these are most of it or it is new; None if all have expired."""
     is_living = np.asarray(chunk.rows.column("event_time")) >= bound
     count = int(is_living.sum())
     if count == len(is_living) > 0 or (2 * count > len(is_living) and not is_new):

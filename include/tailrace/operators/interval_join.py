@@ -1,4 +1,4 @@
-"""Incremental interval join of two streams, answered by pairs: in columns, without a loop over tuples or ticks.
+"""Incremental interval join of two streams, which answers pairs; in columns, without a loop over tuples or ticks.
 
 F is the frontier (the watermark). A tuple is stored while its event time is at least F − `kept_ms` of its side: the
 largest time by which a partner can be later than the tuple, at least 0 (paper 003, eq. 5). A pair is answered at the
@@ -29,7 +29,7 @@ _EARLIER = -1  # the frontier index of a tuple that came in an earlier batch
 
 
 class Matches(NamedTuple):
-    """n pairs of rows that match, and the work that finding them took.
+    """n pairs of matching rows, and the work of finding them.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Matches(NamedTuple):
     counts: Mapping[str, int] = {}
 
     def after(self, left: int, right: int) -> Matches:
-        """Return the same pairs, with row numbers shifted by `left` and `right` rows before the searched ones."""
+        """Return the same pairs, with row numbers shifted by the `left` and `right` rows before the searched ones."""
         return self._replace(left=self.left + left, right=self.right + right)
 
     def only(self, kept: NDArray[np.bool_], counts: Mapping[str, int]) -> Matches:
@@ -85,7 +85,7 @@ def match_new(match: Match, stored: Sequence[Sequence[Chunk]], new: Sequence[pa.
 
 @dataclass(frozen=True)
 class PairState:
-    """State of the operator in one task: the rows of either side that can still meet a later tuple."""
+    """State of the operator in one task: the rows of both sides that can still meet a later tuple."""
 
     left: ChunkedRows = field(default_factory=ChunkedRows)
     right: ChunkedRows = field(default_factory=ChunkedRows)
@@ -99,7 +99,7 @@ class PairState:
 
     @staticmethod
     def from_chunks(chunks: Chunks, bin_ms: int | None = None) -> PairState:
-        """Build the state from chunks, in bins of this length as in `ChunkedRows`."""
+        """Build the state from chunks; `bin_ms` is as in `ChunkedRows`."""
         return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in SIDES))
 
 
@@ -127,18 +127,19 @@ def step(
     sort_key: str | None = None,
     carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[PairState, AnsweredPairs, tuple[pa.RecordBatch, ...]]:
-    """Add the rows of complete ticks, and answer each pair both of whose tuples have come in time.
+    """Add the rows of complete ticks, and answer each pair whose tuples have both come in time.
 
     Parameters
     ----------
     kept_ms : (int, int)
-        How far behind F the event times of stored left and right tuples lie at most.
+        The greatest distance behind F of the event times of stored left and right tuples.
     arrived : tuple of Table
-        Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
+        For the left and the right stream: `event_time`, `tick`, `tuples` (0 for a replica), `id`, and the columns for
+        `match`.
     sort_key : str, optional
-        The column by which each batch of rows that `match` gets is in order.
+        The column by which each batch of rows for `match` is sorted.
     carried : pair of list of str
-        Further columns of the left and of the right rows that pairs have.
+        Further columns of the left and of the right rows, which are copied to pairs.
 
     Returns
     -------

@@ -1,13 +1,13 @@
-"""The sessions of what arrives in a step, and what of it is late.
+"""Assigns the arrivals of a step to sessions, and finds the late ones.
 
 F is the frontier (the watermark). A session is open until F reaches its end.
 
-A tuple within a session that was open before its tick is not late, however old it is. Elsewhere a tuple is late if the
-session of it alone would have closed, or if it touches what has closed. A late tuple counts in a session that its tick
-leaves open. Otherwise no session holds it.
+A tuple within a session that was open before its tick is not late, however old. Any other tuple is late if a session of
+it alone would have closed, or if it touches a closed session. A late tuple counts in a session that is open after its
+tick. Otherwise no session holds it.
 
-All arrivals are sorted by key and time into runs, of which most are sessions as they are (`_astray`). The others are
-replayed tick by tick. A tick costs what it touches: bisection finds the open sessions that an arrival joins.
+All arrivals are sorted by key and time into runs, most of which already are sessions (`_astray`). The others are
+replayed tick by tick. The cost of a tick depends on its arrivals: bisection finds the open sessions that they join.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Arrivals(NamedTuple):
     first, last : ndarray, shape (n,)
         The event times of the row's session, or of the tuple.
     tick : ndarray, shape (n,)
-        The tuple's tick; a session has one before all of them.
+        The tuple's tick; for a session, a value before all ticks.
     before : ndarray, shape (n,)
-        F before the tuple's tick; a session has one before every time.
+        F before the tuple's tick; for a session, a value before all times.
     closed : ndarray, shape (n,)
-        The last event time of what has closed of the key before the step.
+        The last event time of the key's closed sessions before the step.
     """
 
     key: Ints
@@ -58,14 +58,14 @@ def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[SessionRuns
     Returns
     -------
     runs : SessionRuns
-        The sessions; some have no arrivals. An arrival that no session holds has −1.
+        The sessions, some without arrivals. An arrival that no session holds has −1.
     is_late : ndarray, shape (n,)
     """
     runs = runs_of(arrivals.key, arrivals.first, arrivals.last, sessions.reach_ms)
     number, is_late = runs.run.copy(), np.zeros(len(runs.run), bool)
     astray = _astray(sessions, arrivals)
 
-    is_alone = np.bincount(runs.run)[runs.run[astray]] == 1  # most late tuples: their run has no other row
+    is_alone = np.bincount(runs.run)[runs.run[astray]] == 1  # so for most late tuples, whose run has no other row
     alone = astray[is_alone]
     single = arrivals.take(alone)
     has_ended = single.first + sessions.gap_ms <= single.before
@@ -86,11 +86,11 @@ def assign_sessions(sessions: Sessions, arrivals: Arrivals) -> tuple[SessionRuns
 
 
 def _astray(sessions: Sessions, arrivals: Arrivals) -> Ints:
-    """Return the tuples that may touch what has closed or not be within an open session.
+    """Return the tuples that may touch a closed session, or may be outside of open sessions.
 
-    A tuple beyond F before its tick touches nothing that has closed. So the runs of such tuples and of open sessions
-    close as a whole, and all their tuples up to F have come. A tuple at or behind F within such a run was within an
-    open session, then, if F had not reached the run's end.
+    A tuple beyond F before its tick touches no closed session. So runs of such tuples and of open sessions close as a
+    whole, and all their tuples up to F have come. A tuple at or behind F within such a run was within an open session
+    if F had not reached the run's end.
     """
     is_ahead = arrivals.first > arrivals.before
     index = np.flatnonzero(~is_ahead)
@@ -105,12 +105,12 @@ def _astray(sessions: Sessions, arrivals: Arrivals) -> Ints:
 
 
 def _replayed(sessions: Sessions, run: Ints, arrivals: Arrivals) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Find the sessions of n arrivals, ordered by run and then by tick, as they arose.
+    """Find the sessions of n arrivals (ordered by run, then by tick) by replaying these.
 
     Returns
     -------
     session : ndarray, shape (n,)
-        The index of the arrival that made each arrival's session what it is; −1 where no session holds the arrival.
+        The index of the last arrival that changed each arrival's session; −1 if no session holds the arrival.
     first, last : ndarray, shape (n,)
         The event times of the session that each arrival made.
     is_late : ndarray, shape (n,)
@@ -131,7 +131,7 @@ def _replayed(sessions: Sessions, run: Ints, arrivals: Arrivals) -> tuple[Ints, 
             for ended in opened.close(frontier):  # before the tick: no session
                 session[ended] = -1
     final = np.array(session, np.int64)
-    while (final != final[final]).any():  # each pass doubles how many joins it follows
+    while (final != final[final]).any():  # each pass doubles the number of joins that it follows
         final = final[final]
     return final[:-1], np.array(first, np.int64), np.array(last, np.int64), np.array(is_late, bool)
 
@@ -158,13 +158,13 @@ class _OpenSessions:
         return numbers
 
     def is_late(self, time: int, frontier: int) -> bool:
-        """Return whether a tuple is late that comes while these are open."""
+        """Return whether a tuple that comes while these are open is late."""
         nearest = bisect_left(self.last, time - self.reach)
         is_inside = nearest < len(self.last) and self.first[nearest] <= time
         return not is_inside and (time + self.gap <= frontier or time <= self.closed + self.reach)
 
     def add(self, first: int, last: int, number: int) -> tuple[int, int, list[int]]:
-        """Open a session that those within its reach join; return its event times, and the numbers of the others."""
+        """Open a session that absorbs those within its reach; return its event times, and the numbers of the others."""
         low, high = bisect_left(self.last, first - self.reach), bisect_right(self.first, last + self.reach)
         joined = self.number[low:high]
         if joined:

@@ -1,7 +1,7 @@
-"""Incremental operator of sessions: one call a batch. It stands beside the operator over panes, and shares no loop.
+"""Incremental operator of sessions, called once per batch; separate from the operator over panes.
 
-The state has the sessions that are open. A step assigns its tuples to sessions, answers those that close, and registers
-the tuples that are late (`operators.session_arrivals`).
+The state has the open sessions. A step assigns its tuples to sessions, answers closing ones, and registers late tuples
+(`operators.session_arrivals`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailrace.operators.window import encode_keys, from_arrow, late_partials, to
 from tailrace.windows.panes import Ints, KeyedRows, Summary
 from tailrace.windows.sessions import Sessions, answer_sessions
 
-_LAST = "session last"  # of stored rows: the last event time of their session
+_LAST = "session last"  # column of stored rows with the last event time of their session
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class SessionState:
     last : ndarray, shape (n,)
         The last event time of each row's session.
     closed : KeyedRows
-        At most one row a key: the last event time of what has closed, while a tuple that is not late may touch it.
+        At most one row per key: the last event time of its closed sessions, while a tuple that is not late may touch
+        it.
     """
 
     keys: pa.Array
@@ -119,7 +120,7 @@ def step(
 
 
 def _reachable(sessions: Sessions, closed: KeyedRows, frontier: int) -> KeyedRows:
-    """Return the last event time of what has closed of each key, where a tuple that is not late alone may touch it."""
+    """Return the last event time of each key's closed sessions, if a tuple that is not late may touch it."""
     order = np.lexsort((closed.time, closed.key))
     key, last = closed.key[order], closed.time[order]
     is_last = np.append(key[1:] != key[:-1], True)[: len(key)]

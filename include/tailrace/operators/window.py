@@ -1,9 +1,9 @@
-"""Incremental window operator over panes: one call a batch, without a loop over tuples, ticks or windows.
+"""Incremental window operator over panes, called once per batch, without a loop over tuples, ticks or windows.
 
 It is the incremental form of a kind's `evaluate`. F is the frontier (the watermark). A window holds the rows that
 arrived while it was open: its end was beyond F before the row's tick. A row that is late for none of its windows is
-merged into its pane. A late row counts only in the windows that are still open, so it is stored apart, once per such
-window (a *stray*). When F reaches a window's end, the window is answered from its panes and its strays.
+merged into its pane. A late row only counts in windows that are still open, so it is stored separately, once for each
+of these (a *stray*). When F reaches a window's end, the window is answered from its panes and its strays.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def step(
     closed : RecordBatch
         `key`, `time` (the window's end), and the columns of the summary's answers.
     late : RecordBatch
-        `key`, `pane_start`, `tick`, `frontier` and what `Summary.late` gives: one row for each key, pane and tick. The
-        windows that end at or before `frontier` missed the tuples.
+        `key`, `pane_start`, `tick`, `frontier` and the columns of `Summary.late`: one row for each key, pane and tick.
+        The windows that end at or before `frontier` missed the tuples.
     """
     keys, rows, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
@@ -138,7 +138,7 @@ def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataTyp
 
 
 def _compact(state: PaneState) -> PaneState:
-    """Drop the keys that no pane or stray uses any more."""
+    """Drop keys that no pane or stray uses."""
     used = np.zeros(len(state.keys), bool)
     used[state.panes.key] = True
     used[state.partial_rows.key] = True

@@ -1,4 +1,4 @@
-"""Incremental join of two streams by shared sliding windows: a pair is found once, and answered when its windows close.
+"""Incremental join of two streams by sliding windows: a pair is found once, and answered when its windows close.
 
 F is the frontier (the watermark). A window holds the tuples that arrived while it was open: its end was beyond F before
 the tuple's tick. A pair is found when its later tuple comes, and waits. Each window that holds both tuples answers the
@@ -22,7 +22,7 @@ from tailrace.operators.interval_join import Match, Matches, in_order, match_new
 from tailrace.windows.sliding import Sliding
 
 OPEN_AFTER = "open_after"
-"""The column with F before a row's tick: the row counts in windows that end later."""
+"""The column with F before a row's tick; the row counts in windows that end later."""
 
 FIRST_END = "first_end"
 """The column with the end of the earliest window that holds both tuples of a pair; waiting pairs are ordered by it."""
@@ -49,9 +49,9 @@ class WindowPairState:
 
 
 class AnsweredWindowPairs(NamedTuple):
-    """n answers: pairs, each with the end of a window that closed; and the work of the batch, as in `kind.step.Step`.
+    """n answers (pairs, each with the end of a closed window), and the work of the batch, as in `kind.step.Step`.
 
-    `pairs` has `left_id`, `right_id`, `left_time`, `right_time`, carried columns and the kind's own.
+    `pairs` has `left_id`, `right_id`, `left_time`, `right_time`, carried columns, and the kind's own columns.
     """
 
     pairs: pa.Table
@@ -68,14 +68,15 @@ def step(
     frontier: Frontier,
     carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[WindowPairState, AnsweredWindowPairs, tuple[pa.RecordBatch, ...]]:
-    """Add the rows of complete ticks, and answer the pairs of the windows that the frontier has passed.
+    """Add the rows of complete ticks, and answer the pairs in windows that the frontier has passed.
 
     Parameters
     ----------
     arrived : tuple of Table
-        Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
+        For the left and the right stream: `event_time`, `tick`, `tuples` (0 for a replica), `id`, and the columns for
+        `match`.
     carried : pair of list of str
-        Further columns of the left and of the right rows that pairs have, by names that differ.
+        Further columns of the left and of the right rows, with distinct names, which are copied to pairs.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def step(
     row, end = _closing(windows, due, frontier)
     answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
-    bound = windows.start(windows.end_after(frontier.last))  # all windows before have closed
+    bound = windows.start(windows.end_after(frontier.last))  # earlier windows have all closed
     left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
     late = tuple(_late(windows, rows) for rows in new)
     return (
@@ -130,7 +131,7 @@ def _pairs(
     matches: Matches,
     carried: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
-    """Return the pairs that share a window which was open when the later tuple came, as rows in order of `first_end`.
+    """Return the pairs that share a window which was open when the later tuple came, sorted by `first_end`.
 
     Their `event_time` is the earlier one of the two.
     """
@@ -157,7 +158,7 @@ def _pairs(
 
 
 def _due(windows: Sliding, pairs: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
-    """Return the waiting pairs that may have a window which closes now.
+    """Return the waiting pairs of which a window may close now.
 
     All windows of a pair end within one window size.
     """

@@ -115,7 +115,7 @@ _DAG_FILE = "share/tailrace/dags/streams.py"  # the place of one in a wheel, bel
 
 
 def airflow_files() -> Path:
-    """Return the directory of these folders: the checkout, or where the wheel was installed.
+    """Return the directory that holds `FOLDERS`: the checkout, or where the wheel was installed.
 
     Raises
     ------

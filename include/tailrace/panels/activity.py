@@ -202,7 +202,7 @@ def events_of(observed: list[dict[str, Any]], has_gone: bool = False) -> list[Ac
 
 
 def _of_driver(rows: list[dict[str, Any]], has_gone: bool) -> Iterator[ActivityEvent]:
-    """Yield the events of one driver, from its observations."""
+    """Yield the events that one driver's observations show."""
     last = rows[-1]
     is_over = last["state"] in OVER
     yield ActivityEvent(at=rows[0]["started_at"], what="began")

@@ -165,7 +165,7 @@ def _on_disk(view: QueryView, in_force: Promise) -> list[str]:
 
 
 def _settings_since(view: QueryView) -> list[str]:
-    """Return in words since when the settings differ from those of the judged answers.
+    """Return in words since when the settings differ from the judged answers' settings.
 
     Empty if a correction covers later arrivals, as some of the judged answers may be from after the change.
     """

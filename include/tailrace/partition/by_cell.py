@@ -1,4 +1,4 @@
-"""Partitioning of a join of two streams by cells of a grid: copies at boundaries, and one owner of each pair."""
+"""Partitioning of a join of two streams by cells of a grid, with copies at boundaries and one owner for each pair."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tailrace.partition.grid import Grid
 from tailrace.partition.routes import LEFT, Routes, TaskSlot
 
 Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
-"""(side, rows) → the boxes within which the partners of rows lie: the index of the row, shape (m,), and minx, miny,
-maxx, maxy of each box, shape (m, 4). A row may have several, or none.
+"""(side, rows) → boxes that contain the partners of rows: the index of the row, shape (m,), and minx, miny, maxx, maxy
+of each
+box, shape (m, 4). A row may have several boxes, or none.
 """
 
 CELLS_EACH = 64
-"""A row whose box has more cells than this times the tasks goes to all tasks: most of them hold one of its cells."""
+"""A row whose box has more cells than this times the tasks goes to all tasks, as most of them hold one of its cells."""
 
 AT_ONCE = 1 << 20
 """The number of cells of boxes that are processed at once."""
@@ -36,18 +37,18 @@ _TOLERATED = 1.25
 class ByCell:
     """The grid partitioning of paper 003 (section 2.1, Algorithm 3), with a plan that follows the load.
 
-    A right row has a position on the Z-curve of cells: the number of its cell plus a fraction, the hash of its
-    id. A plan, {"bounds": [b_1, …, b_{k−1}]}, cuts the curve in k ranges, one a task; so it can cut a hot cell too. A
+    A right row has a position on the Z-curve of cells: the number of its cell plus a fraction, the hash of its id. A
+    plan, {"bounds": [b_1, …, b_{k−1}]}, cuts the curve into k ranges, one for each task, and may so cut a hot cell. A
     right row goes to the task of its position, once for each cell that it meets. A left row goes to every task that has
     a part of one of its cells. Without a plan the ranges are equal.
 
-    Rows are routed by every plan under which a living row was placed. A pair belongs to one task: the one that holds
-    the position of its right row in the cell of its reference point, by the plan of its older row.
+    Rows are routed by every plan under which a living row was placed. A pair belongs to the task that holds the
+    position of its right row in the cell of its reference point, by the plan of its older row.
 
     Attributes
     ----------
     boxes : callable
-        The boxes of rows, see `Boxes`. The boxes of a matching pair intersect.
+        Returns the boxes of rows, see `Boxes`. The boxes of a matching pair intersect.
     """
 
     grid: Grid
@@ -72,7 +73,7 @@ class ByCell:
             in_cell = row[block][box]
             low = cell if parts is None else cell + parts[block][box]
             high = cell + 1 if parts is None else low
-            for inner in bounds.values():  # the newest plan last
+            for inner in bounds.values():  # ends with the newest plan
                 first = np.searchsorted(inner, low, "right")
                 several = np.maximum(np.searchsorted(inner, high, "left"), first) - first + 1
                 task = np.repeat(first, several) + _index_in_group(several)
@@ -123,7 +124,7 @@ def next_plan(
     Returns
     -------
     mapping or None
-        The plan in force where it stays.
+        The plan in force if it stays.
     """
     cells, (load,) = group_sums(cells, load)
     total = float(load.sum())
@@ -139,7 +140,7 @@ def next_plan(
 
 
 def _load_below(bounds: Floats, cells: Ints, load: Floats) -> Floats:
-    """Return the load of all positions below each bound; within a cell it is spread evenly."""
+    """Return the load of all positions below each bound, assuming an even spread within a cell."""
     cell = np.searchsorted(cells + 1.0, bounds, "right")  # the first one that does not end before the bound
     part = np.clip(bounds - np.append(cells, np.inf)[cell], 0.0, 1.0)
     return np.asarray(np.append(0.0, np.cumsum(load))[cell] + part * np.append(load, 0.0)[cell])
@@ -150,7 +151,7 @@ def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
 
     Version 0 is for rows before the first plan.
     """
-    has_earlier = not plans or plans[0].earlier_event is not None  # a plan whose predecessor is forgotten has none
+    has_earlier = not plans or plans[0].earlier_event is not None  # none if its predecessor was dropped
     bounds = {0: _equal(grid, tasks)} if has_earlier else {}
     for plan in plans:
         bounds[plan.version] = np.asarray(plan.value["bounds"], float)

@@ -1,6 +1,6 @@
 """Hash partitioning of keys to tasks.
 
-The hash is the same in every process and version, so that state stays in place.
+The hash is the same in every process and version, so that states fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _encode(key: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:
-    """Assign each key (a string, an integer, a boolean, a date, a timestamp or null) a task; shape (n,)."""
+    """Assign a task to each key (a string, integer, boolean, date, timestamp or null); shape (n,)."""
     return (hash_of(keys) % np.uint64(tasks)).astype(np.int64)
 
 
@@ -46,7 +46,7 @@ def hash_of(keys: pa.Array) -> NDArray[np.uint64]:
 
 
 def _fold(keys: pa.Array) -> NDArray[np.uint64]:
-    """Map each key to an integer: a string to a polynomial over its bytes, null to 0, others as they are stored."""
+    """Map each key to an integer: a string to a polynomial of its bytes, null to 0, others to their stored integer."""
     if is_of_64_bits(keys.type):
         return ValueColumn(keys).integers.view(np.uint64)
     binary = pc.fill_null(keys.cast(pa.large_string()), "").cast(pa.large_binary())

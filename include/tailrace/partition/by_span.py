@@ -22,7 +22,7 @@ FARTHEST_SPAN = 2.0**52
 def span_of(keys: Floats, width: float) -> Ints:
     """Return the span of each key, floor(key / width); shape (n,).
 
-    Spans end at ±2^52, and all keys beyond are in the outermost span. So a span is exact as a double.
+    Spans end at ±2^52, and all keys beyond are in the outermost span, so that a span is exact as a double.
 
     Parameters
     ----------
@@ -40,11 +40,10 @@ def span_of(keys: Floats, width: float) -> Ints:
 class BySpan:
     """The data-locality partitioning of EMD-DDSJ (paper 000, section 4): neighbouring keys of R go to one task.
 
-    The newest plan rules, made by `feedback_balancing.next_plan`: {"bounds": [b_0, …, b_k], "hot": [span, …]}. Task i
-    has the spans from b_i on and below b_{i+1}. Each hot span is a bound: half its rows, by the hash of their ids, go
-    to the task that ends there, the others to the one that begins there. Spans outside of [b_0, b_k), which the plan
-    does not cover, go to task span mod k; without a plan, all spans do. Routing is deterministic: it depends on the row
-    and the plan alone.
+    The newest plan, from `feedback_balancing.next_plan`, applies: {"bounds": [b_0, …, b_k], "hot": [span, …]}. Task i
+    has the spans in [b_i, b_{i+1}). Each hot span is a bound: half its rows, by the hash of their ids, go to the task
+    that ends there, the others to the task that begins there. Spans outside of [b_0, b_k) go to task span mod k;
+    without a plan, all spans do. Routing is deterministic: it depends only on the row and the plan.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class BySpan:
 def tasks_of_spans(spans: Ints, plan: Mapping[str, Any], tasks: int) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the task of each span under a plan of `BySpan`, and whether it is hot, shapes (n,).
 
-    Of a hot span, it is the task that begins there: the task before it gets the other half of its rows.
+    For a hot span, it is the task that begins there; the task before it gets the other half of its rows.
     """
     bounds, hot = (np.array(plan[name], np.int64) for name in ("bounds", "hot"))
     is_known = (spans >= bounds[0]) & (spans < bounds[-1])

@@ -1,7 +1,7 @@
-"""Feedback balancing by spans (paper 000, section 4): the next partition plan, from the load that the tasks measured.
+"""Feedback balancing by spans (paper 000, section 4): makes the next partition plan from the tasks' measured load.
 
-In the paper the load is the number of exact EMDs, which dominate the cost of a task (eq. 6); here it is what the caller
-measures. The plan follows Algorithm 2 (DataLocalityGrouping), with five deviations:
+In the paper the load is the number of exact EMDs, which dominate the cost of a task (eq. 6); here the caller measures
+the load. The plan follows Algorithm 2 (DataLocalityGrouping), with five deviations:
 
 - Line 7. Eq. (8) gives each task the mean load. A task whose last span exceeds that (line 15) leaves too little to the
   last tasks; and where V_est^i exceeds the mean, L_i is negative. Here the lowest level at which every span finds a
@@ -29,8 +29,8 @@ import numpy as np
 
 from tailrace.ground.columns import Floats, Ints, group_sums
 
-_ROUNDING = 1 + 1e-9  # of the mean: keeps hot spans fewer than tasks, even where sums are rounded
-_STEPS = 24  # bisections of the level: to less than a 10^7th of the load
+_ROUNDING = 1 + 1e-9  # multiple of the mean, which keeps hot spans fewer than tasks, even if sums are rounded
+_STEPS = 24  # bisections of the level, to less than a 10^7th of the load
 
 
 def next_plan(
@@ -45,12 +45,12 @@ def next_plan(
     spans, load : ndarray, shape (m,)
         The load of a span in a task and batch; spans may repeat. Spans as doubles are accepted.
     estimated : ndarray, shape (tasks,)
-        V_est: the pending load of each task (`estimated_load`); 0 where every batch is finished.
+        V_est: the pending load of each task (`estimated_load`); 0 if every batch is finished.
 
     Returns
     -------
     mapping or None
-        {"bounds": [b_0, …, b_k], "hot": [span, …]}; the plan in force where there was no load.
+        {"bounds": [b_0, …, b_k], "hot": [span, …]}; the plan in force without load.
     """
     spans, (load,) = group_sums(spans.astype(np.int64), load)  # line 5
     if not load.any():
@@ -64,7 +64,8 @@ def next_plan(
 def estimated_load(received: Ints | Floats, processed: Ints | Floats, load: Floats) -> Floats:
     """Estimate the load of the tuples that each task has not processed yet, V_est (eq. 7); shape (tasks,).
 
-    A task that has processed none is given the mean load of a tuple over all tasks, as eq. (7) says nothing of it.
+    For a task that has processed none, the mean load of a tuple over all tasks is used, as eq. (7) leaves this case
+    open.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class _Spans:
         return [0.0, *np.cumsum(self.load).tolist()]
 
     def divide(self, estimated: list[float]) -> list[int]:
-        """Return the index of the first span of each task but the first (lines 11 to 19); n where the task has none."""
+        """Return the index of each task's first span, except the first task's (lines 11 to 19); n if it has none."""
         first, half, starts = 0, 0.0, []
         for task in range(len(estimated) - 1):
             pending = [estimated[task] + half, *estimated[task + 1 :]]
@@ -115,7 +116,7 @@ class _Spans:
         return starts
 
     def _lowest_level(self, first: int, pending: list[float]) -> float:
-        """Return the lowest level at which the spans from `first` on fit into tasks with the given pending loads."""
+        """Return the lowest level at which the spans from `first` on fit into the tasks with these pending loads."""
         low, high = 0.0, max(pending) + self.before[-1] - self.before[first]
         for _ in range(_STEPS):
             middle = (low + high) / 2
@@ -123,7 +124,7 @@ class _Spans:
         return high
 
     def _fits(self, first: int, pending: list[float], level: float) -> bool:
-        rooms = [*(level - each for each in pending), -np.inf]  # there is no task after the last
+        rooms = [*(level - each for each in pending), -np.inf]  # no task follows the last one
         half = 0.0
         for room, next_room in pairwise(rooms):
             _, first, half = self._fill(first, room - half, next_room)
@@ -137,7 +138,7 @@ class _Spans:
         Returns
         -------
         start, first : int
-            The first span of the next task, and the first span that is not placed yet: one further after a hot span.
+            The first span of the next task, and the first span that is not placed yet, one further after a hot span.
         half : float
             The half of a hot span's load that the next task gets.
         """

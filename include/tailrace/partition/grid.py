@@ -9,7 +9,7 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 
 MOST_CELLS = 1024
-"""The most cells along a side: a double holds a cell's number together with a fraction of it."""
+"""The most cells along a side, so that a double holds a cell's number with a fraction."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Grid:
         return int(4 ** (self.n - 1).bit_length())
 
     def cell(self, x: Floats, y: Floats) -> Ints:
-        """Return the number of the cell that holds each point, shape (m,)."""
+        """Return the number of the cell that contains each point, shape (m,)."""
         low_x, low_y, high_x, high_y = self.extent
         return _interleaved(self._steps(x, low_x, high_x), self._steps(y, low_y, high_y))
 
@@ -64,7 +64,7 @@ class Grid:
         return width * height
 
     def _span(self, boxes: Floats) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the column and row of the first cell of each box, and how many columns and rows it has."""
+        """Return the column and row of the first cell of each box, and the numbers of its columns and rows."""
         low_x, low_y, high_x, high_y = self.extent
         columns = [self._steps(boxes[:, side], low_x, high_x) for side in (0, 2)]
         rows = [self._steps(boxes[:, side], low_y, high_y) for side in (1, 3)]
@@ -75,7 +75,7 @@ class Grid:
 
         The result is monotone, so a box has all cells between its ends.
         """
-        with np.errstate(over="ignore"):  # an overflow lies outside
+        with np.errstate(over="ignore"):  # an overflow means outside
             steps = np.floor((values - low) / (high - low) * self.n)
         return np.clip(steps, 0, self.n - 1).astype(np.int64)
 

@@ -17,16 +17,16 @@ LEFT, RIGHT = 0, 1
 
 
 class Routes(NamedTuple):
-    """The tasks that rows go to: m pairs of a row and a task.
+    """The tasks of rows: m pairs of a row and a task.
 
     Attributes
     ----------
     row, task : ndarray, shape (m,)
         The index of the row, and the number of the task.
     home : ndarray of bool, shape (m,)
-        True at one task of each row, its home, where it counts. The other tasks get a replica.
+        True at one task of each row, its home, in which it counts. Other tasks get a replica.
     plan : int
-        The version of the newest plan; 0 before the first. Where rows have a column `plan`, it is written there.
+        The version of the newest plan; 0 before the first. It is written into the column `plan` of rows that have one.
     """
 
     row: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Routes(NamedTuple):
     plan: int = 0
 
     def rows_of(self, rows: pa.RecordBatch, task: int) -> pa.RecordBatch:
-        """Select the rows that go to a task; in the column `tuples`, a replica counts as no tuple."""
+        """Select the rows of a task; in the column `tuples` a replica counts as 0."""
         mine = self.task == task
         row, home = self.row[mine], self.home[mine]
         is_all = len(row) == rows.num_rows and bool((row[1:] > row[:-1]).all())
@@ -57,7 +57,7 @@ class TaskSlot(NamedTuple):
     task, tasks : int
         Its number, and the number of tasks.
     plans : tuple of Fact
-        As in `Partition.assign`.
+        The plans, as in `Partition.assign`.
     """
 
     task: int
@@ -66,11 +66,11 @@ class TaskSlot(NamedTuple):
 
 
 class Partition(Protocol):
-    """Protocol of a partitioning: how a kind's rows are spread over tasks. No answer depends on it."""
+    """Protocol of a partitioning, which spreads a kind's rows over tasks. No answer depends on it."""
 
     @property
     def needs_earlier_plans(self) -> bool:
-        """Whether a row is placed by every plan under which a living tuple was placed, or by the newest one alone."""
+        """Whether every plan that placed a living tuple places a row as well; otherwise only the newest plan does."""
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         """Route rows of one of a kind's inputs.
@@ -80,14 +80,15 @@ class Partition(Protocol):
         side : int
             The index of the input.
         rows : RecordBatch
-            Rows that the kind prepared, and combined if it combines; a distributed correction does not combine them.
+            Prepared rows of the kind, combined if the kind combines rows; a distributed correction does not combine
+            them.
         plans : tuple of Fact
             The partition plans under which a living tuple can have been placed, the one in force last.
         """
 
 
 def spread_again(partition: Partition, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
-    """Return the rows of a task, without a plan, from the rows that other tasks had."""
+    """Return the rows of a task, without a plan, from the rows of previous tasks."""
     mine = [partition.assign(side, part, (), slot.tasks).rows_of(part, slot.task) for part in rows]
     return pa.Table.from_batches(mine)
 

@@ -285,7 +285,7 @@ class StreamSection(Section):
 
     @property
     def uri(self) -> str:
-        """Its source as a URI."""
+        """The source as a URI."""
         return self.source.uri()
 
     @property

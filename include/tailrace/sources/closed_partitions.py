@@ -96,7 +96,7 @@ class ClosedPartitions:
 
 
 def oldest_open(source: SourceDirectory, newest: str) -> str:
-    """Return the partition before that of the newest path; the path's own if it is the first."""
+    """Return the partition before the newest path's; its own if it is the first."""
     *partitions, _ = newest.split("/")
     for depth in reversed(range(len(partitions))):
         parent, own = "".join(f"{name}/" for name in partitions[:depth]), f"{partitions[depth]}/"

@@ -19,7 +19,7 @@ _LATE = 2
 
 
 class TakenRecord(Protocol):
-    """Protocol of the record of the files that the journal names."""
+    """Protocol of a stream's record of the files that its journal names."""
 
     def rows(self) -> int:
         """Return the number of the stream's rows in it."""

@@ -1,4 +1,4 @@
-"""The job of a batch in Spark's workers, each of which runs the clock once, and then some of the tasks."""
+"""The job of a batch in Spark's workers: each worker runs the clock once, and then some of the tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WorkerJob:
     Attributes
     ----------
     id : str
-        The id of the job; a batch that is run again has another one.
+        The id of the job; a batch that is run again has a new one.
     before : int
         The number of the batch whose states it starts from; -1 for none.
     """
@@ -30,7 +30,7 @@ class WorkerJob:
     before: int
 
     def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
-        """Advance a task by the batch; the first group also writes the state and the rows of the clock.
+        """Advance a task by the batch; the first group also writes the clock's state and rows.
 
         A worker runs the clock for the first of its groups. All workers compute the same.
         """

@@ -1,9 +1,9 @@
-"""An archive of the classes that Spark's JVM loads, with which drivers of this installation start faster.
+"""The archive of the classes that Spark's JVM loads, with which drivers of this installation start faster.
 
-`make_class_archive` makes it. The JVM maps it into its memory (the JDK's class data sharing), instead of reading and
-verifying some twenty thousand classes. It needs the JVM and the class path with which it was made; another JVM starts
-without it. Directories on that class path must be empty. So Spark's configuration directory is an empty one beside the
-archive, and an option names its log settings.
+`make_class_archive` creates it. The JVM maps it into its memory (the JDK's class data sharing), instead of reading and
+verifying about twenty thousand classes. It needs the JVM and the class path with which it was created; another JVM
+starts without it. Directories on that class path must be empty, so Spark's configuration directory is an empty one
+beside the archive, and an option names the log settings.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ClassArchive:
 
     @property
     def jvm_options(self) -> str:
-        """The options with which a driver's JVM uses the archive; none where the configuration is the user's own."""
+        """The options with which a driver's JVM uses the archive; none if the configuration is the user's own."""
         if self.conf_directory(with_archive=True) != str(self.empty_conf):
             return ""
-        is_usable = self.file.exists() and os.pathsep not in str(self.file)  # by one, a path names two archives
+        is_usable = self.file.exists() and os.pathsep not in str(self.file)  # separates two archives in a path
         archive = f'-Xlog:cds*=off "-XX:SharedArchiveFile={self.file}"' if is_usable else ""
         return f"{self.log_option} {archive}".rstrip()
 

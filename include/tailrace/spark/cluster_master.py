@@ -15,13 +15,13 @@ import sys
 from tailrace.ground.errors import refuse
 
 SECRET = "TAILRACE_SPARK_SECRET"
-FEWEST_CHARACTERS = 16  # of a secret
+FEWEST_CHARACTERS = 16  # characters of a secret
 NETWORK = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
     "spark.network.crypto.authEngineVersion": "2",
     "spark.network.crypto.cipher": "AES/GCM/NoPadding",
-    "spark.master.rest.enabled": "false",  # it has no authentication
+    "spark.master.rest.enabled": "false",  # this has no authentication
     "spark.ui.killEnabled": "false",
 }
 """Settings that masters, workers, drivers and executors share."""
@@ -42,7 +42,7 @@ def conf(master: str) -> dict[str, str]:
     return {
         **NETWORK,
         "spark.authenticate.secret": f"in the environment: {SECRET}",
-        "spark.pyspark.driver.python": sys.executable,  # of spark-submit, which would use PYSPARK_DRIVER_PYTHON
+        "spark.pyspark.driver.python": sys.executable,  # for spark-submit, which would use PYSPARK_DRIVER_PYTHON
         **(addresses if _on_loopback(master) else {}),
     }
 

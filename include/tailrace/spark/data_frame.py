@@ -1,4 +1,4 @@
-"""Rows as a Spark data frame, in a session of the user's."""
+"""Converts rows to a Spark data frame, in a session of the user's."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def correct(
     warehouse: Warehouse,
     correction_range: CorrectionRange = CorrectionRange(),  # noqa: B008 (frozen)
 ) -> CorrectionReport:
-    """Correct late tuples like `correction.correct`; Spark is started only if much has to be read."""
+    """Correct late tuples like `correction.correct`; Spark is only started if much has to be read."""
     with ExitStack() as sessions:
 
         def scan(buckets: int) -> BucketedScan:
@@ -47,7 +47,7 @@ class SparkShuffle:
     def run(
         self, pieces: Sequence[Any], read: Callable[[Any], pa.Table], *steps: Callable[[pa.Table], pa.Table]
     ) -> pa.Table:
-        """Read each of the pieces, at least one, and apply each step to each bucket."""
+        """Read each piece (at least one), and apply each step to each bucket."""
         parts = min(len(pieces), 4 * self.spark.sparkContext.defaultParallelism)
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -45,7 +45,7 @@ class SparkExecutor:
     name: str
 
     def __post_init__(self) -> None:
-        self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
+        self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # or one Spark task may run several of ours
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch as a job, see `Executor.run`.
@@ -66,7 +66,7 @@ class SparkExecutor:
         java: Any = self.spark.sparkContext._jvm
         try:
             java.java.lang.System.currentTimeMillis()
-        except Exception:  # from py4j or the socket
+        except Exception:  # errors of py4j or the socket
             return False
         return True
 
@@ -106,7 +106,7 @@ class SparkExecutor:
 
 
 def share(segments: Sequence[Segment], readers: int) -> list[list[Segment]]:
-    """Distribute segments to readers: neighbouring ones together, rows evenly; at least one part, perhaps empty."""
+    """Distribute segments to readers: neighbours together, rows evenly; at least one part results, perhaps empty."""
     total = max(sum(segment.rows for segment in segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
     rows_before = 0
@@ -141,7 +141,7 @@ def group_keys(tasks: int) -> list[int]:
 
 
 def spark_hash(value: int) -> int:
-    """Return the hash of a 32-bit integer by Spark's SQL function `hash`: Murmur3 (x86, 32 bits), seed 42; signed."""
+    """Return the signed hash of a 32-bit integer as Spark's SQL function `hash`: Murmur3 (x86, 32 bits), seed 42."""
     k = value * 0xCC9E2D51 & _MASK
     k = _rotated(k, 15) * 0x1B873593 & _MASK
     h = (_rotated(_SEED ^ k, 13) * 5 + 0xE6546B64) & _MASK

@@ -15,8 +15,8 @@ from tailrace.spark.class_archive import ClassArchive
 
 _LOCAL = re.compile(r"local(\[.*\])?")
 _HOST = "127.0.0.1"
-# The JVM only passes on rows that it can't read. So it spends most of its time on its own start and on Spark's
-# planning, where the optimizing compiler and a parallel collector cost more than they gain: two fifths of all CPU time.
+# The JVM only passes on opaque rows. So it spends most of its time on its own start and on Spark's planning, in which
+# the optimizing compiler and a parallel collector cost more than they gain: two fifths of all CPU time.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -29,7 +29,7 @@ def conf(master: str) -> dict[str, str]:
         "spark.driver.host": _HOST,
         "spark.authenticate": "true",
         "spark.driver.defaultJavaOptions": f"{_JVM} {ClassArchive().jvm_options}".rstrip(),
-        "spark.pyspark.driver.python": sys.executable,  # of spark-submit, which would use PYSPARK_DRIVER_PYTHON
+        "spark.pyspark.driver.python": sys.executable,  # for spark-submit, which would use PYSPARK_DRIVER_PYTHON
     }
 
 

@@ -1,4 +1,4 @@
-"""Runs a small stream on Spark, and archives the classes that its JVM loads, for this installation's drivers.
+"""Runs a small stream on Spark, and archives the classes that the JVM loads, for this installation's drivers.
 
 Run it as `python -m tailrace.spark.make_class_archive`. On failure it prints the reason and exits with code 1.
 """
@@ -35,7 +35,7 @@ parallelism: 2
 """
 _OTHERS = (
     *("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "TAILRACE_MASTER", "TAILRACE_SOURCES"),  # meant for other jobs
-    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH"),  # they would be on the class path
+    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH"),  # these would be on the class path
 )
 _START_MS = 1_600_000_000_000
 
@@ -69,7 +69,7 @@ def make(archive: ClassArchive) -> None:
 
 
 def main() -> str | None:
-    """Create the archive of this installation; return the reason where that fails, else None."""
+    """Create the archive of this installation; return the reason if that fails, else None."""
     for variable in _OTHERS:
         os.environ.pop(variable, None)
     try:

@@ -1,4 +1,4 @@
-"""Spark's settings by master: local, a standalone cluster's, YARN or Kubernetes, or another."""
+"""Spark's settings by master: local, a standalone cluster's, YARN, Kubernetes, or another."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def conf(master: str) -> dict[str, str]:
 
 
 def defaults(master: str, tasks: int) -> dict[str, str]:
-    """Return settings that a connection may replace: this Python's path on every machine, and a core for each task."""
+    """Return settings that a connection may replace: this Python's path on each machine, and a core for each task."""
     if not is_platform(master):
         return {}
     return {"spark.pyspark.python": sys.executable, "spark.executor.instances": str(tasks)}

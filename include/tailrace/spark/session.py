@@ -33,7 +33,7 @@ def session(
     shuffle_partitions : int
         The stream's parallelism.
     environment : mapping of str to str, optional
-        Environment variables of the Python workers on any machine; they may be secret, and so are not settings.
+        Environment variables of the Python workers on any machine; as they may be secret, they are not settings.
     exit_s : float
         The time for the JVM to end, in s, before it is killed.
 
@@ -43,7 +43,7 @@ def session(
         When Spark fails, with the text of its error.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM, with master and addresses
-    if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, from spark-submit
+    if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, set by spark-submit
         os.environ["PYSPARK_PYTHON"] = sys.executable  # they would use the `python3` on PATH
     conf = {
         "spark.app.name": name,
@@ -76,7 +76,7 @@ def session(
         spark.sparkContext.environment.update(environment or {})
         yield spark
     except PySparkException as error:
-        raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here
+        raise RuntimeError(str(error)) from None  # get the text now, as the JVM ends here
     finally:
         resources.close()
         _close(spark, exit_s)
@@ -91,7 +91,7 @@ def _umask() -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block, as the JVM of an interrupted start would stay."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block, as an interrupted start would leave its JVM running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -111,7 +111,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _close(spark: SparkSession | None, exit_s: float) -> None:
-    """Stop Spark, and ensure that its JVM ends."""
+    """Stop Spark, and make sure that its JVM ends."""
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     try:

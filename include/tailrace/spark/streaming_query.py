@@ -1,4 +1,4 @@
-"""A live stream as a Structured Streaming query, each of whose batches runs the job of our next batch."""
+"""A live stream as a Structured Streaming query, in which each batch runs the job of the stream's next batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STOP_S = 10.0
 
 
 class Job:
-    """A batch that waits for Spark's next one, with its rows by table, or its error, afterwards."""
+    """A batch that waits for Spark's next one; afterwards it has its rows by table, or its error."""
 
     def __init__(self, run: partial[dict[str, pa.Table]]) -> None:
         self._run, self.ended = run, Event()
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass
 class StreamingQueryExecutor:
-    """Runs each batch inside a batch of a Structured Streaming query, which waits while there is none.
+    """Runs each batch inside a batch of a Structured Streaming query, which waits if there is none.
 
     So a deployed stream appears in Spark's UI, and to listeners of streaming queries. The query has no state, and its
     own checkpoint is useless afterwards.
@@ -81,7 +81,7 @@ class StreamingQueryExecutor:
         self.inner.cancel()
 
     def next_batch(self, rows: DataFrame, number: int) -> None:
-        """Run the next job as soon as there is one; Spark calls this for each of its batches."""
+        """Run the next job, waiting for one; Spark calls this for each of its batches."""
         end_s = time.monotonic() + self.wait_s
         while not self.closed.is_set() and time.monotonic() < end_s:
             try:
@@ -91,7 +91,7 @@ class StreamingQueryExecutor:
             return
 
     def close(self) -> None:
-        """End the query, whose batch waits for a job; one that does not end is left to the end of its JVM."""
+        """End the query, whose batch waits for a job; if it does not end, it ends with its JVM."""
         self.closed.set()
         query: Any = self.query
         Background(query.stop, "stop the query").wait(_STOP_S)

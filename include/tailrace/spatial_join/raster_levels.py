@@ -74,7 +74,7 @@ def rasters_of(index: EdgeIndex) -> list[Raster] | None:
 
 
 class _Builder:
-    """Builds the raster of some edges; no other edge comes near their frame."""
+    """Builds the raster of a polygon's edges in a frame that its other edges do not come near."""
 
     def __init__(self, index: EdgeIndex, edges: PolygonEdges, frame: RasterFrame) -> None:
         self._index = index

@@ -166,7 +166,7 @@ class TableLookup:
     method: Method = "indexed"
 
     def indexed(self, version: Location) -> IndexedTable:
-        """Read and index a version, an immutable file with its content."""
+        """Read and index a version of the table: a file that never changes."""
         return _indexed(self, version)
 
     def read(self, path: Location, suffix: str | None = None) -> IndexedTable:

@@ -1,1 +1,1 @@
-"""SQL text of a query: translated to the sections of a query file, and written from them."""
+"""Translates a query's SQL text to the sections of a query file, and back."""

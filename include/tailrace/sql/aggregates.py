@@ -29,7 +29,7 @@ def aggregates_of(
     Parameters
     ----------
     items : list of Item
-        The items of the select list beside the key and the windows.
+        The items of the select list except the key and the windows.
     having : Piece or None
     end : Piece
         The place of an error if there are none.
@@ -104,9 +104,9 @@ def _over_aggregates(
     event_time: str,
     elsewhere: str,
 ) -> str:
-    """Return an expression of sections over aggregates, which reads aggregates of the list by their names.
+    """Return an expression over aggregates for sections, which reads aggregates of the list by their names.
 
-    `elsewhere` says where the expression would be right if it reads a column that is none of these.
+    `elsewhere` names the right place of the expression if it reads another column.
     """
 
     def text_of(call: Call) -> str:

@@ -1,4 +1,4 @@
-"""The calls of aggregate functions that SQL text may have, as the functions declare them, and the calls in sections."""
+"""The calls of aggregate functions in SQL text, as declared by the functions, and the calls for sections."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailrace.functions.function import Function
 from tailrace.functions.registry import FUNCTIONS
 
 LIMIT = "100"
-"""The most values of a list, where the text has no limit."""
+"""The most values of a list in SQL text, which states no limit."""
 
 EXAMPLES = {"column": "column", "by": "column", "other": "column", "q": "0.9", "limit": "1000", "where": "column > 0"}
-"""What examples of calls have as the fields of a query file."""
+"""The values of a query file's fields in examples of calls."""
 
 
 class CallForm(NamedTuple):
-    """A call that means a function.
+    """The form of a call of a function.
 
     Attributes
     ----------
@@ -44,45 +44,45 @@ class CallForm(NamedTuple):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the values stand in WITHIN GROUP."""
+        """Whether the values are in WITHIN GROUP."""
         return "WITHIN GROUP" in self.text
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that the arguments give; what WITHIN GROUP orders by is the first."""
+        """The fields that the arguments give; the order of WITHIN GROUP is the first."""
         given = (word for word in re.findall(r"\w+", self.text) if word in EXAMPLES)
         return tuple(sorted(given, key=lambda name: name != "column"))
 
     @property
     def counts_tuples(self) -> bool:
-        """Whether `*`, or a number, may stand in place of the column."""
+        """Whether `*` or a number is allowed in place of the column."""
         return self.fields == ("column",) and not FUNCTIONS[self.function].needs_column
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The call, after the one with `*` where that may stand."""
+        """The call, preceded by the one with `*` if that is allowed."""
         return (filled(self.text, {"column": "*"}), self.text) if self.counts_tuples else (self.text,)
 
     @property
     def example(self) -> str:
-        """A right call, or several."""
+        """A valid call, or several."""
         right = ", or ".join(filled(text, EXAMPLES) for text in self.spellings)
         return f"{self.name}(column), of at most {LIMIT} values; or {right}" if "limit" in self.fields else right
 
 
 def forms_of(function: Function) -> dict[tuple[str, bool], CallForm]:
-    """Return the calls of a function, by name and whether they have DISTINCT."""
+    """Return the call forms of a function, by name and DISTINCT."""
     forms = [CallForm(function.name, text) for text in function.calls]
     forms += [CallForm(function.name, text, option) for option, text in function.options.items()]
     return {(form.name, form.is_distinct): form for form in forms}
 
 
 FORMS = {key: form for function in FUNCTIONS.values() for key, form in forms_of(function).items()}
-"""The calls of all functions, by name and whether they have DISTINCT."""
+"""The call forms of all functions, by name and DISTINCT."""
 
 
 def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
-    """Return the call of a section, given what its columns are in the text."""
+    """Return the call for a section, given the texts of its columns."""
     function = FUNCTIONS[section["function"]]
     options = (text for name, text in function.options.items() if str(section.get(name)).lower() == "true")
     given = {name: section.get(name) for name in (*function.columns, *function.parameters)}
@@ -94,5 +94,5 @@ def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
 
 
 def filled(text: str, fields: Mapping[str, str]) -> str:
-    """Return a call with other texts in place of fields."""
+    """Replace the fields in a call by texts."""
     return re.sub(r"\w+", lambda word: fields.get(word[0], word[0]), text)

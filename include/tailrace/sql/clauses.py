@@ -1,4 +1,4 @@
-"""The clauses of a SELECT; clauses that continuous queries lack are refused."""
+"""Splits a SELECT into clauses; clauses that continuous queries lack are refused."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Clauses:
-    """The clauses of a SELECT; those that it lacks are None, and `group` is empty."""
+    """The clauses of a SELECT; missing ones are None, a missing `group` is empty."""
 
     items: list[Item]
     source: TokenSpan
@@ -68,7 +68,7 @@ class Clauses:
     having: TokenSpan | None = None
 
     def refuse_having(self) -> None:
-        """Refuse a HAVING where rows are no groups."""
+        """Refuse HAVING without groups."""
         if self.having is not None:
             raise self.having.error("HAVING without groups", "WHERE …, or GROUP BY … before HAVING")
 
@@ -113,7 +113,7 @@ def clauses_of(select: TokenSpan) -> Clauses:
 
 
 def find_clauses(select: TokenSpan) -> list[int]:
-    """Return the indexes of the words that begin a clause; the FROM of `is distinct from` is none."""
+    """Return the indexes of the words that begin a clause, without the FROM of `is distinct from`."""
     return [
         index
         for index in select.find(lambda word: word in _CLAUSES or word in _OTHERS)

@@ -17,13 +17,13 @@ _LONGEST_SLUG = 40
 
 
 def name_of(expression: TokenSpan) -> str:
-    """Return the name of a column derived by an expression: its words and a checksum."""
+    """Return a name for a column derived by an expression: its words and a checksum."""
     words = re.sub("[^a-z0-9]+", "_", expression.text.lower()).strip("_")[:_LONGEST_SLUG]
     return f"{words}_{crc32(' '.join(expression.same).encode()):08x}"
 
 
 def generated_name(text: str) -> str:
-    """Return the name that SQL text gives to a column derived by this expression."""
+    """Return the name that SQL text generates for a column derived by this expression."""
     return name_of(tokenize(text))
 
 
@@ -38,7 +38,7 @@ def quoted(name: str) -> str:
 
 
 class DerivedColumns:
-    """The columns that are read, collected one by one; derived ones get a name.
+    """Collects the columns that are read; derived ones get a name.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class DerivedColumns:
             self._note(condition, columns_read(condition))
 
     def column(self, value: TokenSpan) -> str:
-        """Return the name of a value's column: its own, or the name under which it is derived."""
+        """Return the name of a value's column, its own or a derived one."""
         if value.name is not None:
             self.read(value)
             return value.name
@@ -83,7 +83,7 @@ class DerivedColumns:
         self._put(name, value)
 
     def where(self, value: TokenSpan | None) -> str | None:
-        """Return the text of all conditions of the rows with one more; None where there is none."""
+        """Return the text of all conditions on the rows, with one more; None without any."""
         texts = [condition.text for condition in self.rows.conditions]
         texts += [] if value is None else [self.condition(value)]
         return " and ".join(f"({text})" for text in texts) if len(texts) > 1 else next(iter(texts), None)
@@ -98,7 +98,7 @@ class DerivedColumns:
         self._note(value, self.rows.read(value))
 
     def check(self) -> None:
-        """Refuse a derived column that takes the name of a column which something else reads.
+        """Refuse a derived column with the name of a column that another expression reads.
 
         In SQL the other expression reads the stream's column; by the rules of sections it would read the derived one.
 

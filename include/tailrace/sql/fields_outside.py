@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 SETTINGS = {"window": "timezone", "topk": "method"}
-"""The fields of sections that SQL has no words for, so that they accompany it."""
+"""The fields of sections that SQL can't express, so that they accompany the text."""
 
 
 class OutsideSqlError(ValueError):
-    """Raised for a field that repeats what the SQL text says: its path, the fault, and the remedy."""
+    """Raised for a field that repeats a part of the SQL text; has its path, the fault, and the remedy."""
 
     def __init__(self, path: tuple[str, ...], fault: str, remedy: str) -> None:
         self.path, self.fault, self.remedy = path, fault, remedy
@@ -25,7 +25,7 @@ class FieldsOutsideSql:
     Attributes
     ----------
     stream : str
-        The name of the only stream; empty where there is none, or several.
+        The name of the only stream; empty if there is none, or several.
     declaration : dict
         The fields of the stream.
     """
@@ -69,12 +69,12 @@ class FieldsOutsideSql:
 
     @property
     def event_time(self) -> str | None:
-        """The column of event time; None where it is not declared correctly."""
+        """The column of event time; None if it is not declared correctly."""
         return self._column("event_time")
 
     @property
     def id(self) -> str | None:
-        """The column of ids; None where there is none."""
+        """The column of ids; None without one."""
         return self._column("id")
 
     @property
@@ -91,7 +91,7 @@ class FieldsOutsideSql:
         return frozenset(filter(None, own)) | frozenset(derived if isinstance(derived, Mapping) else ())
 
     def joined(self, said: dict[str, Any], stream: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
-        """Return the whole declaration.
+        """Combine these fields and the SQL text's to the whole declaration.
 
         Parameters
         ----------

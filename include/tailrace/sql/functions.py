@@ -1,4 +1,4 @@
-"""Calls of aggregate functions in a SELECT, as sections of a query file."""
+"""Translates calls of aggregate functions in a SELECT to sections of a query file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.sql.tokens import TokenSpan
 Section = dict[str, str]
 
 _BY_TIME = {"min_by": "first", "max_by": "last"}
-"""What the functions of a value by another one are by event time."""
+"""The functions of a value by event time, in place of `min_by` and `max_by`."""
 _DISTINCT = "count(DISTINCT column), sum(DISTINCT column), avg(DISTINCT column) or collect_set(column)"
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = "mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg grouping grouping_id"
@@ -31,15 +31,15 @@ _REFUSED = {
     **dict.fromkeys(("listagg", "string_agg"), "collect_list(column), a list of the values"),
     **dict.fromkeys(_OTHERS.split(), "another aggregate: docs/aggregates.md has all"),
 }
-"""Aggregate functions of other systems, with what is right in their place; a registered one of that name is called."""
+"""Aggregate functions of other systems, with replacements; a registered function of the same name takes precedence."""
 
 _WORDS = ("case", "cast", "extract", "not", "try_cast")
-"""Words of expressions that a parenthesis may follow, although they are no functions."""
+"""Words of expressions that may precede a parenthesis, though they are no functions."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an aggregate function, with its FILTER; what WITHIN GROUP orders by is its first argument."""
+    """A call of an aggregate function, with its FILTER; the order of WITHIN GROUP is its first argument."""
 
     whole: TokenSpan
     arguments: list[TokenSpan]
@@ -79,7 +79,7 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
 
 
 def _is_side(piece: TokenSpan, index: int) -> bool:
-    """Test whether a word says which side `trim` is for, as in `trim(both 'x' from y)`."""
+    """Test whether a word is the side of `trim`, as in `trim(both 'x' from y)`."""
     return index > 1 and piece.word(index - 2) == "TRIM" and piece.word(index) in ("BOTH", "LEADING", "TRAILING")
 
 
@@ -90,7 +90,7 @@ def is_call(piece: TokenSpan) -> bool:
 
 
 def shares_of(call: Call) -> list[Call]:
-    """Return the calls with one share each of a quantile of an array of shares; empty for another call."""
+    """Return a call for each share of a quantile with an array of shares; empty for other calls."""
     if "q" not in FORMS[call.function, False].fields or len(call.arguments) == 1:
         return []
     values, shares, *others = call.arguments
@@ -206,7 +206,7 @@ def _refuse_nested(call: Call) -> None:
 
 
 def _arguments(call: Call, form: CallForm) -> dict[str, TokenSpan]:
-    """Return the arguments of a call by the fields that they give; a count of tuples has none."""
+    """Return the arguments of a call, by field; a count of tuples has none."""
     count, most = len(call.arguments), len(form.fields)
     if form.counts_tuples and all(each.word(0) == "*" or is_number(each) for each in call.arguments):
         if count > 1 or any(len(each) > 1 for each in call.arguments):
@@ -237,7 +237,7 @@ def _distinct_error(call: Call, plain: CallForm) -> ExpressionError:
 
 
 def _share(argument: TokenSpan, call: Call, form: CallForm, columns: DerivedColumns) -> str:
-    """Return the share of a quantile; of descending values, the one that is left."""
+    """Return the share of a quantile; for descending values, 1 minus the share."""
     if not is_number(argument):
         raise call.whole.error(f"{argument.text[:60]} is no share of {call.function}", form.example)
     if not 0 < float(argument.text) < 1:
@@ -261,4 +261,4 @@ def _condition(argument: TokenSpan, call: Call, form: CallForm, columns: Derived
 
 
 _READERS = {"q": _share, "limit": _limit, "where": _condition}
-"""What reads the fields that are no columns."""
+"""The readers of fields that are not columns."""

@@ -1,4 +1,4 @@
-"""The groups of a SELECT: its windows, and the key of the stream."""
+"""Translates the groups of a SELECT: its windows, and the key of the stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_WINDOW = (
 )
 _TWO_SORTS = "there are windows of two sorts"
 KEY = "key"
-"""The name in answers of a key that is a single column."""
+"""The name of a single-column key in answers."""
 
 
 def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> tuple[WrittenWindows, list[TokenSpan]]:
@@ -65,7 +65,7 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
 
 
 def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan]) -> None:
-    """Refuse sessions by other columns than the groups: a query has sessions of its key."""
+    """Refuse sessions partitioned by other columns than the groups, as a query's sessions are of its key."""
     columns = ", ".join(each.text for each in groups)
     right = f"PARTITION BY {columns}, as in GROUP BY" if columns else "no PARTITION BY, or the columns in GROUP BY"
     if sorted(map(_folded, partition)) == sorted(map(_folded, groups)):
@@ -79,7 +79,7 @@ def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan]
 
 
 def _name_or_tokens(piece: TokenSpan) -> tuple[str, ...]:
-    """Return a column's name, with or without quotes in the text; of an expression its tokens in a normal form."""
+    """Return a column's name without quotes; for an expression, its tokens in a normal form."""
     return piece.same if piece.name is None else (piece.name,)
 
 
@@ -88,12 +88,12 @@ def _folded(piece: TokenSpan) -> str:
 
 
 def by_position(groups: list[TokenSpan], items: list[Item]) -> list[TokenSpan]:
-    """Return the groups, with the column of the select list in place of its number, as in GROUP BY 1, 2.
+    """Return the groups, with numbers (GROUP BY 1, 2) replaced by the columns of the select list.
 
     Raises
     ------
     ExpressionError
-        At a number that is no column of the list, or that of an aggregate.
+        At a number that is not a column of the list, or is an aggregate.
     """
     return [_at_position(group, items) if is_number(group) else group for group in groups]
 
@@ -139,7 +139,7 @@ def key_of(
 
 
 def _items_of(group: TokenSpan, items: list[Item]) -> list[Item]:
-    """Return the items of the select list that are a group: the same expression, or its name."""
+    """Return the items of the select list for a group: with the same expression, or its name."""
     own = [item for item in items if item.value.same == group.same]
     if own or group.name is None:
         return own
@@ -174,7 +174,7 @@ def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
 def refuse_bounds_by_other_names(items: list[Item], windows: WrittenWindows) -> list[Item]:
     """Return the items of a select list without bounds of windows, which every answer has.
 
-    Renamed bounds are refused, and a window(…) or a column of it that is not of the windows of the groups.
+    Renamed bounds are refused, and so are a window(…), or a column of it, that differ from the windows of the groups.
 
     Raises
     ------

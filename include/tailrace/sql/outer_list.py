@@ -1,4 +1,4 @@
-"""The outer select list of a top-n: the meaning of each of its items over the inner list."""
+"""The outer select list of a top-n: resolves its items by the inner list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RANK = "rank"
 """The column of answers with the rank."""
 
 _ALWAYS = ("id", "score")
-"""Columns that each answer has, beside the key, the window's bounds and the rank; a list need not name them."""
+"""Columns of each answer beside the key, the window's bounds and the rank; a list need not name them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class InnerList:
     has_all : bool
         Whether the list contains `*`.
     keys : frozenset of str
-        The names in PARTITION BY; answers have these columns, listed or not.
+        The names in PARTITION BY; answers always have these columns.
     tables : frozenset of str
         The names of the stream and of the subquery.
     """
@@ -70,7 +70,7 @@ class InnerList:
         return {name: item for item in self.items if (name := _name(item)) is not None}
 
     def shown(self, outer: list[Item]) -> list[Item]:
-        """Return the output columns in the order of the outer list; `*` stands for the items of the inner list.
+        """Return the output columns in the order of the outer list; `*` means the items of the inner list.
 
         Raises
         ------
@@ -150,7 +150,7 @@ def once(items: list[Item]) -> list[Item]:
     Raises
     ------
     ExpressionError
-        At a name that two different items have.
+        At a name of two different items.
     """
     values: dict[str | None, Item] = {}
     distinct: list[Item] = []
@@ -188,7 +188,7 @@ def _nameless(item: Item) -> ExpressionError:
 
 
 def _columns(value: TokenSpan) -> list[tuple[int, list[str]]]:
-    """Return the columns that a value reads: the token's index, and the names of the column and its fields."""
+    """Return the columns that a value reads: for each, the token's index, the column's name and its fields' names."""
     if value.name is not None:
         return [(0, [value.name])]
     value.expression()  # refuses a faulty expression at its position in the whole text

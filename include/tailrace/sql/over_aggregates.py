@@ -1,4 +1,4 @@
-"""Expressions over aggregates: the calls of aggregates in them, and expressions with other texts in their places."""
+"""Reads and rewrites expressions over aggregates: finds the calls of aggregates, and replaces them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ReadExpression(NamedTuple):
     Attributes
     ----------
     text : str
-        The expression with names in place of its aggregates; what follows keeps its position.
+        The expression with names in place of its aggregates; later parts keep their positions.
     beside : dict
-        The columns that it reads beside its aggregates, with positions.
+        The columns that it reads outside of aggregates, with positions.
     spelling : str
-        The expression as SQL text says it, see `over_names`.
+        The expression in the form of SQL text, see `over_names`.
     """
 
     text: str
@@ -37,7 +37,7 @@ class ReadExpression(NamedTuple):
 class UnnamedCall(NamedTuple):
     """A call in an expression of an aggregate that has no name.
 
-    `condition` stands after as many blanks and lines as stand before it in the expression, so that errors in it have
+    `condition` is preceded by the blanks and lines before it in the expression, so that positions of errors are
     positions in the expression; None without one.
     """
 
@@ -85,7 +85,7 @@ def each_share(call: Call, text_of: Callable[[Call], str]) -> str:
 
 
 def with_names(text: str, text_of: Mapping[str, str]) -> str:
-    """Return an expression with other texts in place of some names that stand outside of aggregates."""
+    """Replace some names outside of aggregates in an expression by texts."""
     value = tokenize(text)
     within = [index for begin, end, _ in calls_in(value) for index in range(begin, end)]
     written, at = "", value.at
@@ -97,12 +97,12 @@ def with_names(text: str, text_of: Mapping[str, str]) -> str:
 
 
 def in_place(name: str, call: Call) -> str:
-    """Return a name, filled up with blanks to the length of a call, so that what follows keeps its position."""
+    """Return a name padded to the length of a call, so that later parts keep their positions."""
     return name + re.sub(r"[^\n]", " ", call.whole.text[len(name) :])
 
 
 def columns_beside(value: TokenSpan) -> dict[str, Position]:
-    """Return the columns that an expression reads beside its aggregates, with the position of each.
+    """Return the columns that an expression reads outside of aggregates, with the position of each.
 
     Raises
     ------
@@ -131,13 +131,13 @@ def section_within(call: Call) -> Section:
 
 
 def name_of_same(section: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the name of the section that means the same as another one; None without one."""
+    """Return the name of an equivalent section; None without one."""
     normal = _normal(section)
     return next((name for name, other in named.items() if _normal(other) == normal), None)
 
 
 def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return an expression as SQL text says it: named aggregates by their names, and the others by one spelling."""
+    """Return an expression in the form of SQL text: named aggregates by their names, others in one spelling."""
 
     def text_of(call: Call) -> str:
         section = section_within(call)
@@ -148,12 +148,12 @@ def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def written(section: Mapping[str, Any]) -> str:
-    """Return the call of a section whose values are a column of the stream."""
+    """Return the call for a section whose values are a column of the stream."""
     return call_text(section, quoted)
 
 
 def _within(text: str, value: TokenSpan, text_of: Callable[[Call], str]) -> str:
-    """Return a whole text, with the comments around its expression, and other texts in place of calls."""
+    """Return a whole text, with comments around its expression, in which calls are replaced by texts."""
     return text[: value.at] + with_calls(value, text_of) + text[value.end :]
 
 

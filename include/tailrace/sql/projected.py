@@ -1,4 +1,4 @@
-"""The rows that a SELECT reads of its stream, with derived columns, conditions, and the columns left."""
+"""The rows that a SELECT reads from its stream, with derived columns, conditions, and the visible columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.sql.windows import WINDOW_COLUMNS
 
 @dataclass(frozen=True)
 class SelectedRows:
-    """The rows that a SELECT reads: the stream's rows with derived columns and the columns left.
+    """The rows that a SELECT reads: the stream's rows, with derived columns and the visible columns.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class SelectedRows:
         The expressions of derived columns by name, in order.
     conditions : tuple of Piece
     visible : tuple of str or None
-        The names that can be read; None: the derived columns and the stream's, which are not known here.
+        The names that can be read; None for the derived columns and the stream's, which are unknown here.
     tables : frozenset of str
         The names of the stream and of the SELECTs.
     """
@@ -61,7 +61,7 @@ class SelectedRows:
         Raises
         ------
         ExpressionError
-            At a construct that means something else in sections, where `where` comes after all columns.
+            At a construct with another meaning in sections, in which `where` comes after all columns.
         """
         conditions = self.conditions if clauses.where is None else (*self.conditions, clauses.where)
         if clauses.where is not None:
@@ -99,7 +99,7 @@ class SelectedRows:
         )
 
     def require_free(self, name: str, written: TokenSpan) -> None:
-        """Refuse the name of an existing column for a derived one.
+        """Refuse a derived column with the name of an existing column.
 
         Raises
         ------
@@ -145,5 +145,5 @@ def refuse_table_names(value: TokenSpan, tables: Collection[str]) -> None:
 
 
 def _is_derived(item: Item | None) -> bool:
-    """Test whether an item is derived, and not an existing column under its own name."""
+    """Test whether an item is a derived column, and not an existing one under its own name."""
     return item is not None and item.value.name != (item.alias_name or item.value.name or "")

@@ -51,9 +51,9 @@ def projected_by(source: Source, named: list[Named], stream: str, fixed: Collect
     Parameters
     ----------
     named : list of Named
-        The SELECTs named by WITH; each one is read.
+        The SELECTs named by WITH; all must be read.
     stream : str
-        The name of the stream; empty where it is not known.
+        The name of the stream; empty if it is unknown.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def projected_by(source: Source, named: list[Named], stream: str, fixed: Collect
 
 
 def require_read(named: list[Named], read: list[Named]) -> None:
-    """Refuse a SELECT named by WITH that the query does not read; of two that read one, it reads at most one."""
+    """Refuse a SELECT named by WITH that the query does not read."""
     for name in (each.name for each in named if each not in read):
         remedy = f"FROM {name.text}, once, in the SELECT below it; or no {name.text}"
         raise name.error(f"{name.text} is not read by what is computed", remedy)
@@ -98,13 +98,13 @@ def _body_of(source: Source, known: list[Named]) -> TokenSpan | None:
 
 
 def _index_of(source: Source, known: list[Named]) -> int:
-    """Return the index of the SELECT with a name; the number of SELECTs where there is none."""
+    """Return the index of the SELECT with a name; the number of SELECTs if there is none."""
     names = [each.name.name for each in known]
     return names.index(source.stream.name) if source.stream.name in names else len(known)
 
 
 def _source_of(clauses: Clauses, title: str) -> Source:
-    """Return the source of a SELECT that another one reads; refuse groups and windows in it."""
+    """Return the source of a SELECT that another SELECT reads; refuse groups and windows in it."""
     if clauses.group:
         fault = f"GROUP BY in {title}, which another SELECT reads, as no query has it"
         raise clauses.group[0].error(fault, "columns and WHERE alone; groups in the last SELECT")

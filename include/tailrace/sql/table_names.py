@@ -1,7 +1,7 @@
-"""Takes the names of tables off the columns of a statement: in FROM trades t, t.price is the column price.
+"""Removes table names from the columns of a statement: in FROM trades t, t.price is the column price.
 
-A SELECT reads one table, so its columns need no qualifier. As in Spark, a table with an alias is named by that alone,
-and its name comes before a column of the same name: trades.price is no field of a column trades.
+A SELECT reads one table, so its columns need no qualifier. As in Spark, a table with an alias can only be named by the
+alias, and a table's name precedes a column of the same name: trades.price is not a field of a column trades.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Table:
     Attributes
     ----------
     qualifier : str or None
-        The name that columns may begin with.
+        The qualifier that columns may have.
     replaced : str or None
         The table's own name, if it has an alias.
     alias : TokenSpan
@@ -39,7 +39,7 @@ def without_qualifiers(statement: TokenSpan) -> TokenSpan:
     Raises
     ------
     ExpressionError
-        At a column qualified by the name of a table that has an alias, and at count(t.*), which Spark refuses as well.
+        At a column qualified by a table's name instead of its alias, and at count(t.*), which Spark refuses, too.
     """
     taken: list[TokenSpan] = []
     for start, end in _selects(statement):
@@ -76,7 +76,7 @@ def _selects(statement: TokenSpan) -> Iterator[tuple[int, int]]:
 
 
 def _own_tokens(select: TokenSpan) -> Iterator[int]:
-    """Yield the indexes of a SELECT's tokens, without those of the SELECTs in it."""
+    """Yield the indexes of a SELECT's own tokens, without inner SELECTs."""
     index = 0
     while index < len(select):
         if select.word(index) == "(" and select.word(index + 1) == "SELECT":

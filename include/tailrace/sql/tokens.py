@@ -88,7 +88,7 @@ class TokenSpan:
 
     @property
     def same(self) -> tuple[str, ...]:
-        """Its tokens in a normal form, equal for pieces that mean the same: case matters only in quoted names."""
+        """Its tokens in a normal form, equal for equivalent pieces: case only matters in quoted names."""
         return tuple(self._same(index, token) for index, token in enumerate(self.tokens))
 
     def _same(self, index: int, token: Token) -> str:
@@ -134,7 +134,7 @@ class TokenSpan:
         return Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
 
     def columns_of(self, text: str) -> dict[str, Position]:
-        """Return the columns that a text in place of the piece reads, with the position at which it first reads each.
+        """Return the columns read by a text in place of the piece, each with the position of its first use.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class TokenSpan:
         return self.parse(self.text)
 
     def parse(self, text: str) -> Expression:
-        """Parse a text as a scalar expression; errors have the positions that it has in place of the piece.
+        """Parse a text as a scalar expression; errors have positions as if the text stood in place of the piece.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class TokenSpan:
 def tokenize(sql: str, one: str = "one SELECT") -> TokenSpan:
     """Return the tokens of one SQL statement; a semicolon may end it.
 
-    `one` says what the text should be.
+    `one` describes a valid text.
 
     Raises
     ------

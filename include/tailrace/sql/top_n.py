@@ -28,7 +28,7 @@ class TopN:
     groups : list of Piece
         The items of PARTITION BY.
     score : Piece
-        The value of ORDER BY, and whether it is descending.
+        The value in ORDER BY, and whether it is descending.
     ties : Piece or None
         The second item of ORDER BY.
     k : int
@@ -56,7 +56,7 @@ def is_top_n(clauses: Clauses) -> bool:
 
 
 def top_n_among(source: Source, named: list[Named]) -> tuple[Source, list[Named]]:
-    """Return a SELECT with row_number() that WITH names as a subquery, and the other SELECTs; else the arguments."""
+    """Turn a SELECT with row_number() that WITH names into a subquery; return statement and other SELECTs."""
     if source.subquery is not None or source.windows is not None:
         return source, named
     for number, each in enumerate(named):
@@ -111,7 +111,7 @@ def top_n_of(outer: Clauses, inner: Clauses, end: TokenSpan) -> TopN:
 def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict[str, Position]:
     """Return the columns that select lists name beside the key and the rank, with positions.
 
-    An expression needs a name. The id and the score are included, under the names that answers have for them.
+    An expression needs a name. The id and the score are included, under their names in answers.
 
     Raises
     ------

@@ -35,8 +35,7 @@ class Translation:
     fields : dict
         The whole declaration, as in a query file with sections.
     positions : dict
-        Positions in the SQL text by the path of a field; a field without its own position has the position of the field
-        above.
+        Positions in the SQL text by the path of a field; a field without a position has its enclosing field's.
     conditions : tuple of Piece
         The conditions that make up the stream's `where`.
     """

@@ -1,4 +1,4 @@
-"""The windows of a SELECT: Flink's TUMBLE, HOP and SESSION, or Spark's functions window and session_window."""
+"""Reads the windows of a SELECT: Flink's TUMBLE, HOP and SESSION, or Spark's window and session_window."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WrittenWindows:
     lengths : dict
         The fields of the section `window` (size, slide, offset; session), with their positions.
     partition : tuple of TokenSpan or None
-        The columns of SESSION's PARTITION BY; None of other windows.
+        The columns of SESSION's PARTITION BY; None for other windows.
     """
 
     event_time: TokenSpan
@@ -50,7 +50,7 @@ class WrittenWindows:
 
     @property
     def function(self) -> str:
-        """Spark's function of such windows, by which it also names the column that holds both bounds."""
+        """Spark's function for such windows, which is also the name of the column with both bounds."""
         return "session_window" if self.are_sessions else "window"
 
     def section(self, has_zone: bool) -> dict[str, str]:
@@ -59,7 +59,7 @@ class WrittenWindows:
         Parameters
         ----------
         has_zone : bool
-            Whether the query's windows follow a time zone, where weeks begin on Mondays.
+            Whether the query's windows follow a time zone, so that weeks begin on Mondays.
         """
         lengths = {name: _duration(piece, has_zone and name == "size") for name, piece in self.lengths.items()}
         if lengths.get("session", "").endswith(_OF_CALENDARS):
@@ -133,7 +133,7 @@ def window_call(piece: TokenSpan) -> WrittenWindows | None:
 
 
 def bound_name(piece: TokenSpan) -> str | None:
-    """Return the column of answers with a bound of the windows; None for anything else, such as a quoted name."""
+    """Return the answers' column for a bound of the windows; None for anything else, such as a quoted name."""
     if len(piece) == 1 and piece.word(0).lower() in WINDOW_COLUMNS:
         return piece.word(0).lower()
     return _bound(piece)
@@ -150,7 +150,7 @@ def holds_bounds(name: str) -> bool:
 
 
 def refuse_column_of_others(piece: TokenSpan, windows: WrittenWindows) -> None:
-    """Refuse Spark's column `window`, or a bound in it, of sessions, and `session_window` of windows with a size.
+    """Refuse `window`, or a bound in it, for sessions; and `session_window` for windows with a size.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def write(fields: Mapping[str, Any]) -> Written | None:
 
 
 def _as_sql_says(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a declaration whose expressions are as SQL text says them."""
+    """Return a declaration with expressions in the form of SQL text."""
     section = fields.get("aggregate")
     if section is None:
         return fields
@@ -68,10 +68,10 @@ def _as_sql_says(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _says(written: Written, fields: Mapping[str, Any]) -> bool:
-    """Test whether SQL text means a declaration, including the order of derived columns."""
+    """Test whether SQL text is equivalent to a declaration, including the order of derived columns."""
     try:
         declared = translate(*written).fields
-    except ValueError:  # an expression that can't stand in a SELECT, such as one that contains a word of its clauses
+    except ValueError:  # the expression can't stand in a SELECT, as it contains a word of its clauses
         return False
     orders = [[*(stream.get("columns") or {})] for each in (declared, fields) for stream in each["streams"].values()]
     return plain(declared) == plain(fields) and orders[0] == orders[1]
@@ -152,11 +152,11 @@ class _Writer:
         return call_text(section, self._value)
 
     def _expression(self, text: str) -> str:
-        """Return an expression with the values of its aggregates in place where they are derived so."""
+        """Return an expression in which values of aggregates are written in place, if they were derived so."""
         return with_calls(tokenize(text), partial(each_share, text_of=lambda call: self._call(section_within(call))))
 
     def _value(self, column: str) -> str:
-        """Return a column, or its expression where it is derived in place."""
+        """Return a column, or its expression if it is derived in place."""
         return self.columns[column] if column in self.inline else quoted(column)
 
     def _where(self, indent: str = "") -> str:
@@ -167,7 +167,7 @@ class _Writer:
         having = section.get(HAVING)
         if not isinstance(having, str):
             return ""
-        if isinstance(section.get("function"), str):  # the answer has no name in SQL text
+        if isinstance(section.get("function"), str):  # in SQL text the answer has no name
             having = with_names(having, {VALUE: self._call(section)})
         return f"\nHAVING {self._expression(having)}"
 
@@ -191,7 +191,7 @@ class _Writer:
 
 
 def _spark_length(length: str) -> str:
-    """Return a length of time as Spark's functions of windows take it."""
+    """Return a length of time in the form of Spark's window functions."""
     number, unit = _interval(length).removeprefix("INTERVAL ").split(" ")
     return f"{number[1:-1]} {unit.lower()}s"
 

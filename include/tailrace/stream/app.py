@@ -150,7 +150,7 @@ def _run_batches(
     on_batch: OnBatch | None,
     open_executor: OpenExecutor,
 ) -> int:
-    """Run the batches already planned, and plan and run more; return the number of batches run."""
+    """Run the planned batches, then plan and run further ones; return the number of batches run."""
     committed = committed_batches(layout)
     reporter.starting(committed)
     buffer_s = query.answers.buffer.total_seconds()

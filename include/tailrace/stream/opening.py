@@ -1,4 +1,4 @@
-"""Opens a stream: its sources, its tables and its checkpoint, which is created if missing."""
+"""Opens a stream: its sources, its tables, and its checkpoint, which it creates if missing."""
 
 from __future__ import annotations
 

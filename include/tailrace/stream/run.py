@@ -169,7 +169,7 @@ class StreamRun:
 
     @property
     def is_held(self) -> bool:
-        """Whether a target has lacked answers for so long that no rows are taken until it has them."""
+        """Whether a target has lacked answers for so long that the stream takes no rows until it has them."""
         holds = [delivery.holds(self.done) for delivery in self.deliveries]  # each of them reports it
         return any(holds)
 

@@ -1,4 +1,4 @@
-"""The columns of answers: the kinds' own, and those of the tables that hold answers of every kind."""
+"""The columns of answers: the kinds' own, and the common ones of the tables of answers."""
 
 from __future__ import annotations
 

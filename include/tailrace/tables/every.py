@@ -1,4 +1,4 @@
-"""All tables of a query; and, from their declarations, the columns that are times, and the reserved names."""
+"""All tables of a query, and from their declarations the columns of times and the reserved names."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def _times(*declared: TableColumns) -> frozenset[str]:
 
 
 ANSWER_TIMES = _times(STAMPS, *KINDS.values())
-"""The columns of answers that are times of tailrace's own. Readers return these in ms; every other column of answers
-keeps the type of the source."""
+"""The columns of answers with tailrace's own times, which readers return in ms; others keep the source's type."""
 
 _TIMES = {table.name: _times(table.columns, table.by_kind) for table in TABLES if not table.query_columns}
 
@@ -34,7 +33,7 @@ ANSWERED = ANSWER_TIMES | {"key", "tuples", "corrected", *STAMPS, *CORRECTIONS.c
 
 
 def times_of(table: str) -> frozenset[str]:
-    """Return the columns of a table that its declaration says are times; answers and their logs have the same ones."""
+    """Return the columns of a table that are declared as times; answers and their logs have the same ones."""
     return _TIMES[HISTORY.name] if is_history(table) else _TIMES.get(table, ANSWER_TIMES)
 
 
@@ -48,7 +47,7 @@ def as_timestamps(rows: pa.Table, times: Collection[str] = ANSWER_TIMES) -> pa.T
 
 
 def in_ms(rows: pa.Table, table: str) -> pa.Table:
-    """Convert the times of rows of a table, as its declaration has them, from timestamps to int64 milliseconds."""
+    """Convert the declared times of a table's rows from timestamps to int64 milliseconds."""
     times = times_of(table)
     for index, field in enumerate(rows.schema):
         if field.name in times and pa.types.is_timestamp(field.type):

@@ -21,11 +21,11 @@ from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
 _LAST = ("id", "window_end", "tuples", "coverage", "k_ms", "as_of")
-"""Columns of answers that say least: an id may be long, as an answer's, and of a window its start says when it is."""
+"""The least important columns of answers: an id may be long, and a window's start suffices to show its time."""
 
 
 def require_output(form: str, output: Path | None) -> None:
-    """Refuse a form that needs a file if there is none."""
+    """Refuse a format that needs a file without one."""
     if form == "parquet" and output is None:
         raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
 
@@ -39,7 +39,7 @@ def write_answers(
     wide: bool = False,
     times: Collection[str] = ANSWER_TIMES,
 ) -> list[str]:
-    """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms.
+    """Write answers as table, csv, jsonl or parquet; times become UTC timestamps in ms.
 
     Return the columns that were written. `times` are the columns in integer ms.
 
@@ -89,7 +89,7 @@ def _with_text_times(rows: pa.Table, times: Collection[str]) -> pa.Table:
 
 
 def _with_texts(rows: pa.Table, times: Collection[str]) -> pa.Table:
-    """Write times as texts, and lists and structs as JSON, as CSV and tables have neither; null stays null."""
+    """Convert times to texts, and lists and structs to JSON, for CSV and tables; null stays null."""
     rows = _with_text_times(rows, times)
     for index, field in enumerate(rows.schema):
         if pa.types.is_nested(field.type):
@@ -100,7 +100,7 @@ def _with_texts(rows: pa.Table, times: Collection[str]) -> pa.Table:
 
 
 def _timestamp_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Return times in ISO 8601 in UTC with microseconds; null stays null."""
+    """Return times as ISO 8601 texts in UTC with microseconds; null stays null."""
     texts = np.datetime_as_string(column.to_numpy().astype("datetime64[us]"), unit="us")
     return pa.array(np.char.add(texts, "Z").tolist(), pa.string(), mask=np.asarray(column.is_null()))
 

@@ -1,6 +1,6 @@
 """The file that `--output` names.
 
-It is written completely or not at all; devices, pipes and links are written through.
+A file is written completely or not at all; devices, pipes and links are written through.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RIGHT = "a file that you may write, in a directory that exists"
 def open_output(output: Path) -> Iterator[io.BytesIO]:
     """Yield a buffer, whose bytes go to the output when the block ends without an error.
 
-    A regular file, also at the end of a link, is replaced by a complete one. Other files are written in place.
+    A regular file, or the target of a link, is replaced by a complete one. Other files are written in place.
 
     Raises
     ------
     Refused
-        When the file is not possible.
+        When the file can't be written.
     """
     target = _resolved(output)
     if isinstance(target, Path) and (target.is_dir() or not target.name):
@@ -40,7 +40,7 @@ def open_output(output: Path) -> Iterator[io.BytesIO]:
     yield buffer
     try:
         _write(target, buffer.getbuffer())
-    except BrokenPipeError:  # its reader has gone, which the caller notices
+    except BrokenPipeError:  # the reader has gone, which the caller notices
         raise
     except OSError as error:
         raise refuse(f"--output {output}", f"it can't be written: {error.strerror or error}", _RIGHT) from None

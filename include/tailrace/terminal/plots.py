@@ -14,7 +14,7 @@ _DPI = 110
 
 
 class Figure:
-    """Context manager of rows of plots, which are written to a file on exit without an error; needs the extra `plots`.
+    """Context manager for rows of plots, written to a file on exit without an error; needs the extra `plots`.
 
     If the first plot has no legend, one with its labels is drawn below all plots.
 

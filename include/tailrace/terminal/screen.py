@@ -1,4 +1,4 @@
-"""Messages on the terminal: refusals, lines that wait for work, and a spinner while something goes on."""
+"""Messages on the terminal: refusals, lines that wait for work, and a spinner during work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.ground.notes import notes_of
 
 
 class _Console(Console):
-    """A console that leaves ending to the command if nobody reads its output any more."""
+    """A console that lets the command end the process if its output is no longer read."""
 
     def on_broken_pipe(self) -> None:
         """Re-raise the current `BrokenPipeError`."""
@@ -21,11 +21,11 @@ class _Console(Console):
 
 out, err = _Console(highlight=False), _Console(stderr=True, highlight=False)
 _pending: dict[str, str] = {}
-"""Lines that wait for the command's work, by the places that they are about."""
+"""Lines that wait for the command's work, by the place that they are about."""
 
 
 def say_with_work(place: str, line: str) -> None:
-    """Print a line once the command's work begins, or below a refusal of its place; other refusals leave it out."""
+    """Print a line once the command's work begins, or below a refusal of its place; other refusals omit it."""
     _pending[place] = line
 
 
@@ -43,7 +43,7 @@ def no_work_yet() -> None:
 
 
 def refusal(refused: Refused) -> None:
-    """Print each problem of a refusal (where it is, the fault, and the remedy), and what stands nevertheless."""
+    """Print each problem of a refusal (place, fault and remedy), and its notes."""
     for problem in refused.problems:
         err.print(f"[bold red]refused[/] {plain(str(problem))}", soft_wrap=True)
     if any(problem.where.startswith(place) for problem in refused.problems for place in _pending):
@@ -59,7 +59,7 @@ def notes(error: BaseException) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner while something of unknown length goes on; off a terminal, one line of text."""
+    """Show a spinner during work of unknown length; without a terminal, one line of text."""
     if not err.is_terminal:
         err.print(what)
         yield

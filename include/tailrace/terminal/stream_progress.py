@@ -15,14 +15,14 @@ _WIDTHS = {"batch": 5, "rows": 9, "t_max": 20, "K s": 8, "coverage": 8, "answers
 
 
 class ProgressPrinter:
-    """Prints a line for each batch, and shows a progress bar of the rows still to come.
+    """Prints a line for each batch, and shows a progress bar of the remaining rows.
 
     Parameters
     ----------
     opening : callable, optional
-        Returns the lines to print before the first batch; it is called once that batch is written.
+        Returns the lines to print before the first batch; called once that batch is written.
     is_live : bool
-        Whether the run waits for more when it has read what is there.
+        Whether the run waits for more records at the end.
     """
 
     def __init__(self, opening: Callable[[], Iterable[str]] = tuple, is_live: bool = False) -> None:
@@ -91,7 +91,7 @@ class ProgressTable:
         self._has_heads = False
 
     def lines(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the next line, given its texts by head, and before the first one the heads."""
+        """Return the next line, given its texts by head; the first one is preceded by the heads."""
         heads = [] if self._has_heads else [self._line({head: head for head in self._widths})]
         self._has_heads = True
         return [*heads, self._line(texts)]

@@ -1,4 +1,4 @@
-"""Tables on the terminal: the columns that fit its width, and a note of the others."""
+"""Tables on the terminal, with the columns that fit its width, and a note on the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.terminal.screen import out, plain, work_begins
 
 _WIDEST = 10_000
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
-_FRAME = 3  # of a column: two spaces and a line; the table has one line more
+_FRAME = 3  # the extra width of a column: two spaces and a line; the table has one more line
 
 
 def print_table(
@@ -34,7 +34,7 @@ def print_table(
     Parameters
     ----------
     first : sequence of str, optional
-        The columns in the order in which they are fitted in, where not all fit; by default from left to right.
+        The columns in order of precedence, if not all fit; by default from left to right.
     """
     work_begins()
     if title is not None:
@@ -52,7 +52,7 @@ def print_table(
 
 
 def print_folded(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str | None = None) -> None:
-    """Print a table of texts with all its columns: a text that does not fit the terminal goes on below itself."""
+    """Print a table of texts with all its columns; a text that does not fit is wrapped."""
     work_begins()
     print(_text(columns, rows, out.width, overflow="fold"), end="")
     if note is not None:
@@ -60,7 +60,7 @@ def print_folded(columns: Sequence[str], rows: Sequence[Sequence[str]], note: st
 
 
 def print_named_texts(texts: Mapping[str, str]) -> None:
-    """Print texts beside their names; a text wider than the terminal continues below itself."""
+    """Print texts beside their names; a text wider than the terminal is wrapped."""
     width = max(map(cell_len, texts), default=0) + 2
     for name, text in texts.items():
         indent = " " * (width - cell_len(name))
@@ -85,7 +85,7 @@ def _text(
 
 
 def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, order: Iterable[int]) -> list[int]:
-    """Return the indices of the columns that fit a width: in an order, each one that still does."""
+    """Return the indices of the columns that fit a width, taken in an order."""
     left, indices = width - 1, list[int]()
     for index in order:
         texts = [columns[index], *(row[index] for row in rows)]

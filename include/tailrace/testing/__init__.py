@@ -1,4 +1,4 @@
-"""Helpers for tests of queries: a clock, rows that come late or twice, and answers that a slow oracle gives.
+"""Helpers for tests of queries: a clock, rows that come late or twice, and answers from a slow oracle.
 
 >>> from tailrace import testing
 >>> clock = testing.Clock("2024-05-01")

@@ -1,4 +1,4 @@
-"""The tuples that a query takes of rows, one by one: the first of each id, in order of arrival."""
+"""The tuples that a query accepts from rows: the first with each id, in order of arrival."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Tuple:
     Attributes
     ----------
     key : tuple
-        The values of its key; none where all tuples are one group.
+        The values of its key; none if all tuples are one group.
     values : dict
-        Its columns, and the derived ones.
+        Its columns, including derived ones.
     """
 
     event_time: int
@@ -65,7 +65,7 @@ def first_tuples(
 
 
 def _tuples(query: Query, stream: StreamSection, rows: pa.Table, conditions: dict[str, str]) -> Iterator[Tuple | None]:
-    """Yield each row as a tuple; None where it is none."""
+    """Yield each row as a tuple; None if it is not a tuple."""
     table, kept = _computed(stream, rows, conditions)
     keys = [stream.key] if isinstance(stream.key, str) else [*(stream.key or ())]
     ahead_ms, zone = query.ahead_ms(stream), ZoneInfo(stream.timezone or "UTC")
@@ -83,7 +83,7 @@ def _tuples(query: Query, stream: StreamSection, rows: pa.Table, conditions: dic
 
 
 def _computed(stream: StreamSection, rows: pa.Table, conditions: dict[str, str]) -> tuple[pa.Table, list[bool]]:
-    """Return rows with derived columns and `conditions`, and which rows `where` keeps without a failing expression."""
+    """Return rows with derived columns and `conditions`; and which rows `where` keeps, and no expression fails for."""
     columns = stream.columns | conditions
     if not columns and stream.where is None:
         return rows, [True] * rows.num_rows
@@ -97,7 +97,7 @@ def _computed(stream: StreamSection, rows: pa.Table, conditions: dict[str, str])
 
 
 def _us(value: Any, zone: ZoneInfo) -> int | None:
-    """Return a time in microseconds, None of a text that is none; a time without a zone is of the stream's."""
+    """Return a time in microseconds, None for a text that is no time; without a zone, it has the stream's."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""Assertions on the answers of queries: equal to others, and right after a correction."""
+"""Assertions on the answers of queries: that they equal others, and that they are right after a correction."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tailrace.testing.oracle import Answer, scaled_answers
 
 _TOLERANCE = 1e-9
 _SHOWN = 5
-"""Answers of each sort that a failure shows."""
+"""The most answers of each sort in a failure's message."""
 
 
 def assert_answers_equal(answers: Any, expected: Any, columns: Sequence[str] | None = None) -> None:
-    """Assert that answers are the same ones, in any order: each as often, floats within 1e-9.
+    """Assert that answers are the same in any order, each as often, and floats within 1e-9.
 
     Parameters
     ----------
     found, expected : answers or table
-        `Answers`, or rows as of `tailrace.Stream`.
+        `Answers`, or rows as for `tailrace.Stream`.
     columns : sequence of str, optional
-        What is compared; by default the columns of `expected`.
+        The columns to compare; by default all of `expected`.
 
     >>> assert_answers_equal([{"key": "a", "value": 0.1 + 0.2}], [{"key": "a", "value": 0.3}])
     >>> assert_answers_equal([{"key": "a", "value": 1.0}], [])
@@ -40,23 +40,23 @@ def assert_answers_equal(answers: Any, expected: Any, columns: Sequence[str] | N
 
 
 def assert_right(query: Query, *, expected: Any = None, engine: str | None = None, **streams: Any) -> Run:
-    """Assert that after a run and a correction the answers of a query are the batch answers over all its rows.
+    """Assert that a query's answers, after a run and a correction, equal the batch answers over all its rows.
 
     The query runs in a temporary warehouse. Joins, and queries with lookups, need `expected`.
 
     Parameters
     ----------
     expected : table, optional
-        Answers of your own, of which the columns are compared; by default those of `batch_answers`.
+        Your own answers, whose columns are compared; by default the result of `batch_answers`.
     engine : str, optional
-        As of `Query.run`.
+        As for `Query.run`.
     streams : rows
-        The rows of streams, as of `Query.over`.
+        The rows of streams, as for `Query.over`.
 
     Returns
     -------
     Run
-        Of which the answers as the stream gave them, late tuples and rejected records can be read.
+        The run, to read the streamed answers, late tuples and rejected records.
     """
     asked = query.over(**streams) if streams else query
     temporary = replace(asked, scratch=Scratch())
@@ -104,7 +104,7 @@ def _said(rows: Sequence[dict[str, Any]], one: str, several: str) -> Iterable[st
 
 
 def _exact(row: dict[str, Any]) -> Any:
-    """Return the values of a row that must match exactly; of a float, only that it is one."""
+    """Return the values of a row that must match exactly; for a float, only a mark."""
     return tuple((name, "a float" if isinstance(value, float) else _plain(value)) for name, value in row.items())
 
 

@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """A clock for the event times and arrival times of rows: it stands still until a test moves it.
+    """A clock for the event times and arrival times of rows, which stands still until a test moves it.
 
     >>> clock = Clock("2024-05-01T12:00:00Z")
     >>> clock.advance("1500 ms").isoformat()

@@ -1,4 +1,4 @@
-"""Rows that come late, or twice: the disorder of a stream, by a seed."""
+"""Makes rows come late, or twice, by a seed: the disorder of a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def late(
     latency: str | timedelta = "0 ms",
     seed: int = 0,
 ) -> pa.Table:
-    """Return rows in order of arrival, with a column of arrival times: some of them are late.
+    """Return rows in order of arrival, some of them late, with a column of arrival times.
 
     Each row arrives `latency` after its event time, and a share of them up to `delay` later than that. The same seed
     gives the same times.
@@ -32,7 +32,7 @@ def late(
     Parameters
     ----------
     rows : table
-        As of `tailrace.Stream`.
+        As for `tailrace.Stream`.
 
     >>> late([{"event_time": 1000 * n} for n in range(4)], share=0.5, delay="5 s", seed=3)["event_time"].to_pylist()
     [0, 1000, 2000, 3000]
@@ -53,7 +53,7 @@ def repeated(
     delay: str | timedelta = "10 s",
     seed: int = 0,
 ) -> pa.Table:
-    """Return rows in order of arrival, of which a share comes again up to `delay` later, with the same ids."""
+    """Return rows in order of arrival; a share of them comes again up to `delay` later, with the same ids."""
     _require_share(share)
     table = _with_times(rows, arrival_time)
     draws = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def _require_share(share: float) -> None:
 
 
 def _with_times(rows: Any, name: str) -> pa.Table:
-    """Return rows as a table, in which a column has times, or refuse rows without this column."""
+    """Return rows as a table in which the named column has times; refuse rows without this column."""
     table = as_table(rows)
     if name not in table.column_names:
         raise refuse("rows", f"there is no column {name}", f"one of {', '.join(table.column_names)}")

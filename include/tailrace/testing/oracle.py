@@ -1,7 +1,7 @@
-"""The batch answer of a query over rows in memory, computed one window after the other.
+"""Computes the batch answers of a query over rows in memory, one window after the other.
 
-It shares no code with the engine, but for the expressions of `columns`, `where` and answers, which DuckDB computes in
-both. It is slow, and obvious: its streams should be small.
+It shares no code with the engine, except that DuckDB computes the expressions of `columns`, `where` and answers in
+both. It is slow and simple, for small streams.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from tailrace.testing.values import scale_of, value_of
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Held = dict[tuple[Any, int, int], list[Tuple]]
-"""The tuples of each key and window; the window by its start and end in ms."""
+"""The tuples of each key and window, given by its start and end in ms."""
 
 
 class Answer(NamedTuple):
-    """A row of the batch answer, and the magnitude of its summands, from which the tolerance follows."""
+    """A row of the batch answer, and the magnitude of its summands, which determines the tolerance."""
 
     row: dict[str, Any]
     scale: float
 
 
 def batch_answers(query: WarehouseQuery) -> list[dict[str, Any]]:
-    """Return the answers of a query over all its rows, in memory: what a correction of everything leads to.
+    """Return the answers of a query over all its in-memory rows, as after a correction of everything.
 
     Raises
     ------
     Refused
-        When the query is no aggregate and no top-k, reads tables or another source, or has lookups.
+        When the query is neither an aggregate nor a top-k, reads tables or another source, or has lookups.
 
     >>> import tailrace
     >>> rows = tailrace.Stream({"at": [10**12, 10**12 + 1], "id": [1, 1]}, event_time="at", id="id")
@@ -110,7 +110,7 @@ def _time(ms: int) -> datetime:
 
 
 def _conditions(query: WindowedQuery) -> dict[str, str]:
-    """Return the conditions of functions, by the names of the columns that they are computed as."""
+    """Return the conditions of functions, by the names of the columns in which they are computed."""
     if not isinstance(query, AggregateQuery):
         return {}
     functions = query.aggregate.aggregates.items()
@@ -118,7 +118,7 @@ def _conditions(query: WindowedQuery) -> dict[str, str]:
 
 
 def _numbers(query: WindowedQuery) -> list[str]:
-    """Return the columns in which a value that is not a finite number makes the record no tuple."""
+    """Return the columns in which each value must be a finite number; other records are no tuples."""
     if isinstance(query, TopKQuery):
         return [query.topk.score]
     assert isinstance(query, AggregateQuery)
@@ -126,7 +126,7 @@ def _numbers(query: WindowedQuery) -> list[str]:
 
 
 def _with_numbers(query: WindowedQuery, rows: pa.Table) -> pa.Table:
-    """Parse the texts in columns of numbers; a text that is no number becomes NaN. Scores without any stay texts."""
+    """Parse texts in columns of numbers; a text that is no number becomes NaN. Scores without any number stay texts."""
     for name in {*_numbers(query)} & {*rows.column_names}:
         if is_text(rows.schema.field(name).type):
             numbers = [None if not text else _number(text) for text in rows[name].to_pylist()]
@@ -171,7 +171,7 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
 
 
 def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[bool]]:
-    """Add the expressions over other columns; one that fails is null. Also return which rows meet `having`."""
+    """Add the expressions over other columns (null if one fails); also return which rows meet `having`."""
     expressions = query.aggregate.over_names
     if not (expressions.texts or expressions.having) or not rows:
         return rows, [True] * len(rows)
@@ -183,7 +183,7 @@ def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> tupl
 
 
 def _rankings(query: TopKQuery, held: Held) -> list[Answer]:
-    """Return the k best tuples of each window; of equal scores the smaller id is first."""
+    """Return the k best tuples of each window; among equal scores the smaller id comes first."""
     section, answers = query.topk, list[Answer]()
     for (key, start, end), tuples in held.items():
         ordered = sorted(tuples, key=lambda one: one.id)
@@ -203,7 +203,7 @@ _BEGINS: dict[int, Callable[[date], bool]] = {
     91: lambda day: day.day == 1 and day.month % 3 == 1,
     365: lambda day: day.day == 1 and day.month == 1,
 }
-"""Whether a date is the first of a window, by the whole days of the window's mean length."""
+"""Tests whether a date is the first of a window, by the days of the window's mean length."""
 
 
 def windows_of(event_time: int, window: KeyedWindow) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The value of an aggregate function over some tuples, written to be read beside its definition, not fast."""
+"""The value of an aggregate function over some tuples, written for comparison with its definition, not for speed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LONG = range(-(1 << 63), 1 << 63)
 def value_of(function: str, values: Sequence[Any], q: float | None = None) -> Any:
     """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0.
 
-    Of `min_by` and `max_by` a value is a pair: the one that decides, and the one that is answered. So it is of `corr`
-    and covariances. Of lists, q is the limit.
+    For `min_by` and `max_by`, a value is a pair: the deciding value, and the answered one. For `corr` and covariances
+    it is a pair, too. For lists, q is the limit.
     """
     if function in ("corr", "covar_samp", "covar_pop"):
         return _of_pairs(function, [(float(one), float(other)) for one, other in values if other is not None])
@@ -32,8 +32,8 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
     of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values), "any_value": lambda: values[0]}
     of_one |= {"quantile_disc": lambda: sorted(values)[math.ceil(Fraction(str(q)) * len(values)) - 1]}
     of_one |= {"bool_and": lambda: all(values), "bool_or": lambda: any(values)}
-    of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal ones
-    of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal ones
+    of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal values
+    of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal values
     return of_one[function]() if function in of_one else _statistic(function, [float(each) for each in values], q)
 
 
@@ -94,7 +94,7 @@ def _quantile(values: Sequence[float], q: Fraction) -> float:
 
 
 def scale_of(function: str, values: Sequence[Any]) -> float:
-    """Return the magnitude of a value's summands: answers agree within 1e-9 of it."""
+    """Return the magnitude of a value's summands; answers agree within 1e-9 of it."""
     numbers = [abs(float(each)) for each in values if isinstance(each, int | float | Decimal)]
     if function in ("var", "var_pop"):
         return math.fsum(each * each for each in numbers)

@@ -19,17 +19,17 @@ from tailrace.windows.panes import Arrays, Ints, late_tuples
 
 Ids = Callable[[Ints], Ints]
 
-FEW = 4096  # with fewer rows a bound does not pay
-WORTH = 4  # nor in groups with fewer rows than this many times k
-HEAD = 16  # the first of this many parts of the rows gives a bound for the others
-_UINT16_CODES = 1 << 16  # codes of up to this many groups have two bytes and sort faster
+FEW = 4096  # with fewer rows, a bound does not pay off
+WORTH = 4  # nor in groups with fewer rows than this multiple of k
+HEAD = 16  # the first of this number of parts of the rows gives a bound for the others
+_UINT16_CODES = 1 << 16  # up to this number of groups, codes have two bytes and sort faster
 
 
 @dataclass(frozen=True)
 class Best:
     """The summary of a pane by its k best rows (`windows.panes.Summary`); among equal scores, smaller ids win.
 
-    The merge is associative: the k best rows of two sets follow from the k best of each. So partials can be pruned
+    The merge is associative, as the k best rows of two sets follow from the k best of each. So partials can be pruned
     before the shuffle.
     """
 
@@ -80,7 +80,7 @@ class Best:
         group_id, worse : ndarray, shape (n,)
             `worse` is in the order of ranks, see `Scores.worse`.
         ids : callable
-            Returns the order of the ids of rows, given their indices; called only where scores are equal.
+            Returns the order of the ids of rows, given their indices; only called for equal scores.
         group : ndarray, shape (n,), optional
             Coarser codes than `group_id`; a row may be left out if k earlier rows of its group are better.
         """
@@ -101,7 +101,7 @@ def contenders(group: Ints, worse: Numbers, k: int, ids: Ids) -> Ints:
 
     The k-th least value of a group so far is a bound for its next rows. The first part of all rows gives a bound for
     the others. Rows within it are examined in stretches of each group, each as long as all before it, because a group
-    may begin later. Where rows are few, in total or in a group, all indices are returned.
+    may begin later. If rows are few, in total or in a group, all indices are returned.
     """
     n = len(group)
     low, span = (int(group.min()), int(np.ptp(group)) + 1) if n else (0, 0)
@@ -221,7 +221,7 @@ class Scores:
         return pa.array(ValueColumn(column).objects, self.stored)
 
     def restore(self, rows: pa.Array) -> pa.Array:
-        """Return scores of rows in their own type."""
+        """Convert stored scores back to their type."""
         return restored(rows.cast(self.stored), np.zeros(len(rows), bool), self.dtype)
 
     def worse_of(self, column: pa.Array) -> Numbers:

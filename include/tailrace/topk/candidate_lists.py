@@ -1,4 +1,4 @@
-"""Top-k by a list of candidates for each key, one tuple at a time: the paper's own method, and the baselines."""
+"""Top-k by a list of candidates for each key, one tuple at a time: the paper's method, and the baselines."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class CandidateLists:
     ranking : callable
         Creates the ranking of a key, given k.
     late : callable
-        Takes panes and the frontier F (the watermark) as panes. Returns the panes in whose windows late tuples count,
-        or `BEFORE_ALL` for tuples to drop.
+        Takes the panes of late tuples, and the frontier F (the watermark) as panes. Returns the panes in whose windows
+        the tuples count, or `BEFORE_ALL` for tuples to drop.
     moves : bool
         Whether these may differ from the tuples' own panes.
     """
@@ -135,7 +135,7 @@ class CandidateLists:
         columns = (at, rows.key, target, rows.columns["tuples"], first, last)
         parts = [column.tolist() for column in columns]
         pending = sorted(zip(*parts, self._rank_keys(rows.columns), strict=True), key=lambda row: row[0])
-        pending.reverse()  # consumed from the end, in order of arrival: of equal repeats the first is first
+        pending.reverse()  # consumed from the end, in order of arrival: the first of equal repeats comes first
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
                 _, key, pane, count, begin, until, rank_key = pending.pop()
@@ -196,7 +196,7 @@ def _candidates(key_state: KeyState) -> list[Candidate]:
 
 
 def _flat(rank_key: RankKey) -> tuple[Any, ...]:
-    """Return a sort key's score, id and stored columns as one tuple."""
+    """Return the score, id and stored columns of a sort key as one tuple."""
     worse, name, *payload = rank_key
     return (worse, name, *payload[0]) if payload else rank_key
 

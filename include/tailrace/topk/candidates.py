@@ -1,8 +1,8 @@
-"""The candidate list of one key: the tuples that are among the k best of some open window so far.
+"""The candidate list of one key: tuples that are among the k best of some open window so far.
 
-It is the list of MinTopk, which paper 001 adopts: sorted by score, each candidate with the first and the last window
-that it contributes to, and beside it the k-th best of every window, with which a new tuple is compared. A tuple that
-beats none of them is dropped.
+It is the list of MinTopk, which paper 001 adopts. Candidates are sorted by score, each with the first and the last
+window to which it contributes. A new tuple is compared with the k-th best of every window, and dropped if it beats
+none.
 
 Under disorder the windows that a tuple contributes to may have a gap. The list stores only the first and the last of
 them. As the tuple is in all windows between, a ranking read from the list is right, but the list may be longer than
@@ -37,7 +37,7 @@ class Candidate:
 
 @dataclass
 class Ranked:
-    """Tuples in order of their scores, each with the numbers of the first and the last window that it is stored for."""
+    """Tuples in order of their scores, each with the number of the first and the last window that it is stored for."""
 
     k: int
     candidates: list[Candidate] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Waiting(CandidateList):
         super().slide(window)
 
     def _merge(self, window: int) -> None:
-        """Merge into C the tuples of D whose first window is at most this one, the worst first."""
+        """Merge the tuples of D whose first window is at most this one into C, the worst first."""
         if self.current is None or window <= self.current:
             return
         self.current = window

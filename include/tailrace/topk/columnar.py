@@ -20,7 +20,7 @@ from tailrace.windows.windows import Windows
 class Columnar:
     """Method `adaptive`: the candidates of a window are at most k of each of its panes.
 
-    A pane is as long as the greatest common divisor of size and slide. Where that is much shorter than the slide, there
+    A pane is as long as the greatest common divisor of size and slide. If that is much shorter than the slide, there
     are many panes and more candidates.
     """
 

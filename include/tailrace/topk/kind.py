@@ -112,13 +112,13 @@ class TopK(KeyedWindows):
 
 
 def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """Return the share of the correct top-k that the approximate answer lacks, for every window with an exact answer.
+    """Return for every window with an exact answer the share of the correct top-k that the approximate answer lacks.
 
     Returns
     -------
     RecordBatch
-        The identity, and `error` in [0, 1]: 1 where the approximate answer is missing. An id that occurs repeatedly in
-        a ranking counts once.
+        The identity, and `error` in [0, 1], which is 1 if the approximate answer is missing. An id that occurs
+        repeatedly in a ranking counts once.
     """
     member, near_member = number_rows([exact, approximate], (*identity.determining, "id"))
     is_found = np.zeros(1 + max(member.max(initial=-1), near_member.max(initial=-1)), bool)

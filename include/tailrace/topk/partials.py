@@ -1,4 +1,4 @@
-"""Partials, the best tuples of one key, pane and tick: the only rows of a query that are shuffled."""
+"""Partials: the best tuples of one key, pane and tick, the only rows of a query that are shuffled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.topk.best import Best, order_of
 from tailrace.windows.panes import Ints
 from tailrace.windows.windows import Windows
 
-TABLE = 4  # up to this many entries a row, a table of all codes is cheaper than a search
+TABLE = 4  # up to this number of entries per row, a table of all codes is cheaper than a search
 
 
 def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) -> pa.RecordBatch:
@@ -25,7 +25,7 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
     tuples : RecordBatch
         Columns `key`, `event_time` (ms), `tick`, `id`, `score`, and the columns of `select`.
     across : bool
-        Whether tuples, also late ones, count only in their own windows.
+        Whether tuples, including late ones, only count in their own windows.
 
     Returns
     -------

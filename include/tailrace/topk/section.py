@@ -1,4 +1,4 @@
-"""The section `topk` of a query file: how many tuples, and the score that ranks them."""
+"""The section `topk` of a query file: the number of tuples, and the score that ranks them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TopKSection(Section):
     )
 
     def uses(self, id_: str | None = None) -> tuple[ColumnUse, ...]:
-        """Return the uses of the stream's columns, of its id among them."""
+        """Return the uses of the stream's columns, including its id."""
         names = enumerate(self.select)
         selected = [ColumnUse(name, IDENTITY, (name,), PREFIX + name, f"topk.select.{index}") for index, name in names]
         rank = ColumnUse(self.score, SORT, ("rank",), "score", "topk.score")
@@ -51,7 +51,7 @@ class TopKSection(Section):
 
 
 def check_selected(names: Collection[str], keys: Collection[str]) -> None:
-    """Refuse a column of `select` whose name answers can't have; `keys` are the columns of a composite key.
+    """Refuse a selected column with a name that answers can't have; `keys` are the columns of a composite key.
 
     Tables compare names without case.
     """

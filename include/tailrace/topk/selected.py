@@ -1,7 +1,7 @@
 """The columns that `select` adds to rankings: they are carried with a tuple, and do not affect its rank.
 
-Windows are answered in numpy, which has no nulls. There a column consists of numbers with a mask of valid ones, or of
-objects. So each type is restored unchanged.
+Windows are answered in numpy, which has no nulls. There a column consists of numbers with a mask, or of objects, so
+that each type is restored unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows of days, weeks, months, quarters or years in a time zone, without gaps; their lengths differ."""
+"""Windows of days, weeks, months, quarters or years in a time zone, without gaps, and with different lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Unit = Literal["day", "week", "month", "quarter", "year"]
 DAY_MS = 86_400_000
 _CYCLE_DAYS = 146_097  # 400 years, after which weekdays and months repeat
 _MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "year": 12}
-"""The months of each unit that consists of months."""
+"""The number of months in each unit of months."""
 
 LENGTHS_MS: dict[Unit, int] = {
     "day": DAY_MS,
@@ -28,24 +28,25 @@ LENGTHS_MS: dict[Unit, int] = {
 """The mean length of a window of each unit."""
 
 _LONG_DAYS: dict[Unit, int] = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
-_SUMMER_MS = 3_600_000  # the time by which a window is longer when clocks go back
+_SUMMER_MS = 3_600_000  # a window may be longer by this when clocks go back
 _EPOCH = date(1970, 1, 1)
 _NO_CLOCKS, _BY_RULE = (date(year, 1, 1).toordinal() - _EPOCH.toordinal() for year in (1400, 2500))
-"""Days from 1970: between the two, days are computed by the zone's own history and 400 years of its last rule; beyond,
-these repeat.
+"""Days from 1970. Between the two, days are computed from the zone's history and 400 years of its last rule; beyond,
+they
+repeat.
 """
 
-_MARGIN = np.arange(-2, 3)  # days by which a local date is off the date in UTC, and one more for its neighbour
+_MARGIN = np.arange(-2, 3)  # days by which a local date differs from the date in UTC, and one more for its neighbour
 _NEAR = 400  # days
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """The days, weeks (from Monday), months, quarters or years of a time zone, from midnight there, moved by an offset.
+    """Days, weeks (from Monday), months, quarters or years of a time zone, from local midnight, moved by an offset.
 
     A window begins at the first instant at which clocks show its first date or a later one: at midnight, unless clocks
-    skip it. So a day may have 23 or 25 hours, and a date that a zone skipped has no window. A window is one pane. The
-    protocol `Windows` describes the methods.
+    skip it. So a day may have 23 or 25 hours, and a date that a zone skipped has no window. Each window is one pane.
+    The protocol `Windows` describes the methods.
 
     Attributes
     ----------
@@ -146,7 +147,7 @@ class Calendar:
     def _table(self, times: Ints) -> tuple[Ints, Ints]:
         """Return the numbers and starts of the windows at and around some times, ascending.
 
-        The cost follows the number of distinct days, not the time between them.
+        The cost depends on the number of distinct days, not on the time between them.
         """
         if not len(times):
             return times, times
@@ -181,7 +182,7 @@ class Calendar:
 
 
 def _choose(values: Ints, starts: Ints, times: Ints, beside: int) -> Ints:
-    """Return, for each time, the value `beside` positions from the first start after it."""
+    """Return for each time the value `beside` positions from the first start after it."""
     if not len(times):
         return times
     first, last = np.searchsorted(starts, [times.min(), times.max()], "right").tolist()

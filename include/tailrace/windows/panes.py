@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
 AT_ONCE = 1 << 22
-"""Rows evaluated at once, each counted once for every window that contains it; bounds the memory of a step."""
+"""The most rows evaluated at once, counting a row for every window that contains it; bounds the memory of a step."""
 
 
 class Summary(Protocol):
@@ -30,24 +30,24 @@ class Summary(Protocol):
         """
 
     def late(self, group_id: Ints, columns: Arrays) -> tuple[Ints, dict[str, pa.Array]]:
-        """Merge the late rows of each group into one row, by which an answer without them may be amended.
+        """Merge the late rows of each group into one row, with which an answer without them may be amended.
 
         Returns
         -------
         group_id : ndarray, shape (m,)
             Ascending.
         columns : dict of Array, length m
-            `tuples`, and the kind's contribution to an answer; null where there is none.
+            `tuples`, and the kind's contribution to an answer; null without one.
         """
 
     def merge(self, group_id: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
-        """Merge the rows of each group into one row or a few; columns of shape (n,).
+        """Merge the rows of each group into one or a few rows; columns have the shape (n,).
 
         The codes ascend, unless the kind stores every row unmerged.
         """
 
     def answer(self, group_id: Ints, row: Ints, columns: Arrays) -> tuple[Ints, Arrays]:
-        """Answer windows: return one row or a few for each code, by ascending code.
+        """Answer windows: return one or a few rows for each code, by ascending code.
 
         Parameters
         ----------
@@ -112,9 +112,9 @@ def evaluate_windows(
     Parameters
     ----------
     panes : Rows
-        Rows by pane; each counts in every window over its pane.
+        Rows by pane, each of which counts in every window over its pane.
     strays : Rows
-        Rows by window end; each counts in that window alone.
+        Rows by window end, each of which only counts in that window.
 
     Returns
     -------

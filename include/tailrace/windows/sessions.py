@@ -1,4 +1,4 @@
-"""Sessions: windows over event time that the tuples of a key make themselves, in integer milliseconds."""
+"""Sessions: windows over event time that are determined by the tuples of a key, in integer milliseconds."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tailrace.ground.duration import format_duration
 from tailrace.windows.panes import KeyedRows, Summary
 from tailrace.windows.windows import Ints, Time
 
-_STRETCHES = 64  # for a gap: the statistics of ticks count tuples by these, not by each ms
+_STRETCHES = 64  # stretches in a gap, by which the statistics of ticks count tuples, instead of by ms
 
 Side = Literal["left", "right"]
 
 START = "session start"
-"""The column of answered rows with the start of each session, which does not follow from its end."""
+"""The column of answered rows with the start of each session, as a session's end does not determine it."""
 
 
 @dataclass(frozen=True)
 class Sessions:
     """The sessions of each key, from their first event time to the gap after the last one, half-open.
 
-    A session is a largest set of a key's tuples of which each comes at most the gap after the one before, as Spark's
-    `session_window` and Flink's SESSION have it.
+    A session is a maximal set of a key's tuples, each at most the gap after the one before, as in Spark's
+    `session_window` and Flink's SESSION.
 
-    As `Windows` they are the windows [t, t + gap) of single event times, one for each: a session is the union of its
-    tuples' windows, and so ends with the last of them. The clock needs no more of them. It counts tuples by stretches
-    of some ms, to which `to_scale` refers; a pane is 1 ms.
+    As `Windows`, they are the windows [t, t + gap) of single event times. A session is the union of its tuples'
+    windows, and ends with the last of them, which is all that the clock needs. It counts tuples by stretches of some
+    ms, to which `to_scale` refers; a pane is 1 ms.
     """
 
     gap_ms: int
 
     @property
     def reach_ms(self) -> int:
-        """The longest time between two neighbouring tuples of a session."""
+        """The greatest time between two neighbouring tuples of a session."""
         return self.gap_ms
 
     @property
@@ -129,7 +129,7 @@ class SessionRuns(NamedTuple):
 
 
 def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> SessionRuns:
-    """Join rows that cover the times [first, last] of a key where at most `reach_ms` lie between them.
+    """Join rows that cover the times [first, last] of a key if at most `reach_ms` lie between them.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> SessionRuns:
 
 
 def touching(key: Ints, first: Ints, last: Ints, point_key: Ints, point: Ints, reach_ms: int) -> tuple[Ints, Ints]:
-    """Find the times [first, last] of a key to which points of the key are at most `reach_ms` away.
+    """Find the ranges [first, last] of a key that are at most `reach_ms` away from points of the key.
 
     Parameters
     ----------
@@ -179,12 +179,12 @@ def evaluate_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows) -> 
 
 
 def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs: SessionRuns) -> KeyedRows:
-    """Answer the sessions of rows by their end, key and start; a row of number −1 is in none, a run may have no rows.
+    """Answer the sessions of rows, by end, key and start; a row of number −1 is in none, and a run may have no rows.
 
     Returns
     -------
     KeyedRows
-        `time` is the session's end. The columns are `START`, and what the summary answers.
+        `time` is the session's end. The columns are `START`, and the summary's answers.
     """
     order = np.lexsort((runs.first, runs.key, runs.last))
     rank = np.empty(len(order), np.int64)
@@ -196,14 +196,14 @@ def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs:
 
 
 def _greatest_so_far(keys: Ints, values: Ints) -> Ints:
-    """Return the greatest of the values so far in each row's key; keys ascend."""
+    """Return the greatest value so far in each row's key; keys ascend."""
     distinct, rank = np.unique(values, return_inverse=True)
     greatest: Ints = np.maximum.accumulate(keys * len(distinct) + rank)
     return np.asarray(distinct[greatest % max(len(distinct), 1)])
 
 
 def _insertion_points(keys: Ints, values: Ints, of_key: Ints, value: Ints, side: Side) -> Ints:
-    """Return where values of keys belong among rows that ascend by key and value, as `np.searchsorted` has it."""
+    """Return the positions of keys' values among rows that ascend by key and value, like `np.searchsorted`."""
     distinct, rank = np.unique(np.concatenate([values, value]), return_inverse=True)
     code = np.concatenate([keys, of_key]) * len(distinct) + rank
     return np.searchsorted(code[: len(keys)], code[len(keys) :], side)

@@ -14,14 +14,14 @@ Time = TypeVar("Time", int, NDArray[np.int64])
 class Windows(Protocol):
     """Windows over event time, in integer milliseconds.
 
-    Every tuple belongs to one pane and every window is made of whole panes. A window is named by its end, a pane by its
-    start. Windows are numbered in the order of their ends. An unused number stands for the end of the window before it.
-    Methods are elementwise.
+    Every tuple belongs to one pane, and every window consists of whole panes. Windows are identified by their ends,
+    panes by their starts. Windows are numbered in the order of their ends; an unused number means the end of the window
+    before it. Methods are elementwise.
     """
 
     @property
     def size_ms(self) -> int:
-        """The length of a window; the mean length where they differ. A scale: no boundary is derived from it."""
+        """The length of a window; the mean length if lengths differ. It is a scale: no boundary is derived from it."""
 
     @property
     def slide_ms(self) -> int:
@@ -29,7 +29,7 @@ class Windows(Protocol):
 
     @property
     def pane_ms(self) -> int:
-        """The length of a pane; where lengths differ, of a long one."""
+        """The length of a pane; if lengths differ, of a long one."""
 
     @property
     def pane_step_ms(self) -> int:
@@ -41,7 +41,7 @@ class Windows(Protocol):
 
     @property
     def description(self) -> str:
-        """The windows in words, as a query is computed by them."""
+        """The windows in words, for the explanation of a query."""
 
     def pane(self, event_ms: Ints) -> Ints:
         """Return the start of the pane that contains each event time."""
@@ -54,7 +54,7 @@ class Windows(Protocol):
         """The length of every pane on the scale of `to_scale`, where pane i is [i·step, (i + 1)·step)."""
 
     def to_scale(self, event_ms: Ints) -> Ints:
-        """Map event times to a scale on which all panes are equally long; the order of panes is kept."""
+        """Map event times to a scale on which all panes have the same length and order."""
 
     def from_scale(self, pane: Ints) -> Ints:
         """Return the starts of panes, given their starts on the scale."""

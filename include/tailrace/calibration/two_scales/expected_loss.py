@@ -36,7 +36,7 @@ class Ages:
         return Ages(age[order], sums / sums[-1])
 
     def at_most(self, limit: Ints) -> Floats:
-        """Return the share of these tuples with at most this age; the shape is that of `limit`."""
+        """Return the share of these tuples with at most this age, in the shape of `limit`."""
         return np.asarray(self.until[np.searchsorted(self.ages, limit, side="right")])
 
 

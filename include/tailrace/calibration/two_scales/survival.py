@@ -46,7 +46,7 @@ class DelayLevel:
         return len(self.mass)
 
     def survival(self, delay: Ints) -> Floats:
-        """Return S, the share of tuples with at least each of these delays; the shape is that of `delay`."""
+        """Return S, the share of tuples with at least each of these delays, in the shape of `delay`."""
         tail = np.append(np.cumsum(self.mass.sum(axis=0)[::-1])[::-1], 0.0)
         return np.asarray(tail[np.searchsorted(self.delays, delay)] / tail[0])
 
