@@ -31,7 +31,7 @@ from kit.console.large_kinds import KINDS
 from kit.console.past import DAY_MS, DAYS
 from kit.console.warehouse import Warehouse
 from kit.parts import chromium
-from tailrace.orchestration.airflow_parts import API_SERVER
+from tailrace.embedded.airflow_parts import API_SERVER
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.panel import Panel
 from tailrace.panels.registry import PANELS

@@ -21,7 +21,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailrace.delivery.current import refresh
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.kinds import build
 from tailrace.query.answers_section import CURRENT
 from tailrace.query.declared import declared_query

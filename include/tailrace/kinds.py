@@ -56,10 +56,10 @@ def _emd_join(query: EmdJoinQuery, types: Sequence[ColumnTypes]) -> Kind:
 
 
 def _spatial_join(query: SpatialJoinQuery, types: Sequence[ColumnTypes]) -> Kind:
-    from tailrace.spatial_join.interval_join import SpatialIntervalJoin
     from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
-    from tailrace.spatial_join.table_join import SpatialTableJoin
-    from tailrace.spatial_join.window_join import SpatialWindowJoin
+    from tailrace.spatial_join.streams.interval_join import SpatialIntervalJoin
+    from tailrace.spatial_join.streams.window_join import SpatialWindowJoin
+    from tailrace.spatial_join.table.table_join import SpatialTableJoin
 
     section, (left, right) = query.spatial_join, types
     condition = PairCondition.parse(section.where, types, "spatial_join.where")

@@ -10,9 +10,9 @@ import pytest
 
 from tailrace.delivery import postgres_copy
 from tailrace.delivery.postgres_copy import copy
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import TIME
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.lookup.postgres_server import PostgresServer
 
 VALUES = {
     "at": (

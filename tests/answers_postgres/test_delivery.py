@@ -19,7 +19,7 @@ from tailrace.delivery import postgres as postgres_module
 from tailrace.delivery import postgres_target
 from tailrace.delivery.postgres import check_answer_table, deliver
 from tailrace.ground.errors import Busy
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.lookup.postgres_server import PostgresServer
 from tailrace.storage.backup import back_up
 from tailrace.storage.restore import restore
 

@@ -22,10 +22,10 @@ from kit.runs.warehouse import read_paid
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
 from tailrace.kind.table_place import DatabaseTable
-from tailrace.sources import postgres_columns
-from tailrace.sources.postgres_columns import PostgresColumns
-from tailrace.sources.postgres_table import PostgresTable
-from tailrace.spatial_join.table_lookup import TableSource
+from tailrace.sources.lookup import postgres_columns
+from tailrace.sources.lookup.postgres_columns import PostgresColumns
+from tailrace.sources.lookup.postgres_table import PostgresTable
+from tailrace.spatial_join.table.table_lookup import TableSource
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.local_stream import rebuild, run

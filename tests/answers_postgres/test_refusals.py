@@ -13,7 +13,7 @@ from kit.parts.tls import Authority
 from kit.runs.postgres_desk import PASSWORD, PostgresDesk
 from tailrace.delivery.postgres import check_answer_table
 from tailrace.ground.errors import Refused
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.lookup.postgres_server import PostgresServer
 
 
 def check(desk):

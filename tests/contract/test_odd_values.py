@@ -15,7 +15,7 @@ from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.query.declared import declared_query
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 

@@ -27,8 +27,8 @@ from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding

@@ -18,7 +18,7 @@ from kit.runs.local_driver import Driver
 from tailrace.calibration.calibrate import LoggedHistory
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.times import TIME
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.log import Log

@@ -11,7 +11,7 @@ import pytest
 from bench.local_engine import LocalEngine
 from kit.runs.spatial_runs import POINTS, START_MS, TEXTS, Run, interval, stream
 from tailrace.operators import window_join
-from tailrace.spatial_join.pair_search import LocalIndex
+from tailrace.spatial_join.search.pair_search import LocalIndex
 
 MINUTE, HOUR = 60_000, 3_600_000
 SQUARE, INSIDE, OUTSIDE = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))", "POINT (0.5 0.5)", "POINT (2 2)"

@@ -16,7 +16,7 @@ from kit.draws.typed_keys import KEYS, NUMBERS, SUM, WINDOW_MS, query_of, topk, 
 from kit.runs.local_driver import Driver, correct_here
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.current import refresh
-from tailrace.ground.json_rows import json_rows
+from tailrace.ground.arrow.json_rows import json_rows
 from tailrace.query.answers_section import CURRENT
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange

@@ -14,12 +14,11 @@ import pytest
 
 from kit.draws.e2e_queries import PUBLICATIONS, live_query, sums_query
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers import fence
-from tailrace.drivers.embedded import EmbeddedHost
-from tailrace.orchestration import driver_lifecycle
-from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.orchestration.platform_environment import environment_variables
+from tailrace.drivers import driver_lifecycle, fence
+from tailrace.embedded.airflow_api import Api
+from tailrace.embedded.embedded_airflow import EmbeddedAirflow
+from tailrace.embedded.embedded_processes import EmbeddedHost
+from tailrace.embedded.platform_environment import environment_variables
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 

@@ -38,7 +38,7 @@ from kit.parts.processes import beyond_loopback, command, listening
 from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
-from tailrace.orchestration.airflow_api import Api
+from tailrace.embedded.airflow_api import Api
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers

@@ -20,8 +20,8 @@ from demo.truth import share_right, truth
 from kit.parts.processes import beyond_loopback, command, listening
 from kit.suite.waiting import PATIENCE_S
 from tailrace.answers.identity import WINDOW
-from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
+from tailrace.embedded.embedded_processes import UMASK
 from tailrace.query.loading import load
 from tailrace.storage.progress import committed_until
 from tailrace.storage.results import read_answers

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from kit.draws.e2e_queries import PUBLISHED_EVERY_S
 from kit.fakes.webhook import listening_webhook
-from tailrace.orchestration import driver_lifecycle
+from tailrace.drivers import driver_lifecycle
 from tailrace.storage.layout import Layout
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]

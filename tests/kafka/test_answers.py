@@ -11,9 +11,9 @@ from kit.fakes.fake_topic import FakeTopic
 from kit.runs.answers_page import write_example
 from kit.runs.topic_records import Record
 from tailrace.delivery.answer_topic import AnswerTopic
-from tailrace.ground.times import TIME
-from tailrace.sources import kafka_producer
-from tailrace.sources.kafka_servers import Servers
+from tailrace.ground.arrow.times import TIME
+from tailrace.sources.kafka import kafka_producer
+from tailrace.sources.kafka.kafka_servers import Servers
 from tailrace.stream.failures import Failure
 
 KEYS = ("left_id", "right_id")

@@ -67,7 +67,7 @@ def test_without_a_column_records_go_to_the_partitions_by_turns(dev, broker):
 def test_what_cannot_be_sent_is_refused_before_anything_is(dev, broker, tmp_path, monkeypatch):
     topic = broker.make_topic(1)
     monkeypatch.delenv("AIRFLOW_CONN_NOWHERE", raising=False)
-    monkeypatch.setattr("tailrace.sources.kafka_client.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("tailrace.sources.kafka.kafka_client.TIMEOUT_S", 1.0)
     pq.write_table(pa.table({"event_time": [1, 2], "shape": [None, b"\x01"]}), tmp_path / "bytes.parquet")
     place, away = f"{broker.servers}/{topic}", f"127.0.0.1:{free_port()}/{topic}"
     cases = [

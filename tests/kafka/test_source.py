@@ -14,7 +14,7 @@ from kit.suite.waiting import PATIENCE_S, until
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
-from tailrace.sources.kafka_cuts import TopicCut
+from tailrace.sources.kafka.kafka_cuts import TopicCut
 from tailrace.storage.journal import Journal
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
@@ -84,7 +84,7 @@ def test_the_answers_are_those_of_the_same_tuples_as_files(broker, tmp_path, mon
     topic = broker.make_topic(3)
     send_in_turns(broker, topic, readings(2_000))
     broker.send(topic, 1, None, b"{broken", b"[1]", b'{"event_time": "soon", "v": 1, "k": "a"}', b'{\n"v": null}')
-    monkeypatch.setattr("tailrace.sources.kafka_feed.MOST_ROWS", 300)
+    monkeypatch.setattr("tailrace.sources.kafka.kafka_feed.MOST_ROWS", 300)
     app = Driver(topic_query(broker, topic), tmp_path / "topic")
     assert app.run(batch_rows=170, flush=True) > 10
     history = app.tables.read("history").sort_by("position").to_pylist()
@@ -229,7 +229,7 @@ def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeyp
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
     feed = open_feeds(CompiledQuery.declare(query), Driver(query, tmp_path).layout, None, live=True)["readings"]
-    monkeypatch.setattr("tailrace.sources.kafka_client.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("tailrace.sources.kafka.kafka_client.TIMEOUT_S", 1.0)
     broker.stop()
     try:
         with pytest.raises(ConnectionError, match="Kafka at 127"):

@@ -12,11 +12,11 @@ from kit.parts.kafka_broker import PASSWORD, USER
 from kit.parts.tls import Authority
 from kit.runs.local_driver import Driver
 from tailrace.query.answers_section import AnswersSection
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_records import KafkaRecords
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_client import Topic
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_records import KafkaRecords
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment
 from tailrace.stream.failures import Failure
 

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from kit.parts.object_store import BUCKET, running_gateway
-from tailrace.ground import object_stores
+from tailrace.ground.files import object_stores
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

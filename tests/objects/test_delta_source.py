@@ -13,8 +13,8 @@ from kit.runs.local_driver import Driver
 from kit.runs.object_streams import START, answers, query_on, readings
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
-from tailrace.ground.object_path import ObjectPath
-from tailrace.ground.object_stores import store_of
+from tailrace.ground.files.object_path import ObjectPath
+from tailrace.ground.files.object_stores import store_of
 from tailrace.storage.log import Log
 from tailrace.storage.table_files import resolve_file
 from tailrace.storage.warehouses import storage_options

@@ -5,9 +5,9 @@ from __future__ import annotations
 from kit.parts import airflow_home  # isort: skip  (before any module that imports airflow)
 
 from kit.fakes.fake_host import FakeHost, declare, write_status
-from tailrace.drivers import fence
+from tailrace.drivers import driver_lifecycle, fence
 from tailrace.drivers.launch import is_drained, pause, starts_file
-from tailrace.orchestration import driver_lifecycle, overview, settings, submit
+from tailrace.orchestration import overview, settings, submit
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms

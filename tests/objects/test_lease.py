@@ -16,7 +16,7 @@ import pytest
 
 from kit.suite.waiting import PATIENCE_S, until
 from tailrace.ground.errors import Busy
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files.object_path import ObjectPath
 from tailrace.storage.layout import Layout
 from tailrace.storage.locks import bucket_lock
 from tailrace.storage.writer import LOST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.ground.object_path import ObjectPath, unlink_all
+from tailrace.ground.files.object_path import ObjectPath, unlink_all
 
 
 def test_objects_are_deleted_together_and_no_others(warehouse, connection):

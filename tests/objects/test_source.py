@@ -11,8 +11,8 @@ from kit.runs.local_driver import Driver
 from kit.runs.object_streams import START, answers, query_on, readings, write
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, SourceChanged
-from tailrace.ground.object_stores import store_of
-from tailrace.sources.object_files import find_object
+from tailrace.ground.files.object_stores import store_of
+from tailrace.sources.discovery.object_files import find_object
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.stream.source_opening import open_feeds

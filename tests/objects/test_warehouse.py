@@ -24,8 +24,8 @@ from tailrace.correction.requests import GapRule, open_requests, request_correct
 from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
-from tailrace.ground.object_path import ObjectPath
-from tailrace.ground.object_stores import store_of
+from tailrace.ground.files.object_path import ObjectPath
+from tailrace.ground.files.object_stores import store_of
 from tailrace.storage.checkpoint import committed_batches, readable, resumable
 from tailrace.storage.conditional_store import require_conditions
 from tailrace.storage.journal import Journal

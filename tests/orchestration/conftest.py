@@ -47,7 +47,8 @@ def layout(place: Path) -> Layout:
 
 @pytest.fixture
 def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
-    from tailrace.orchestration import driver_lifecycle, settings
+    from tailrace.drivers import driver_lifecycle
+    from tailrace.orchestration import settings
 
     host = FakeHost()
     monkeypatch.setattr(driver_lifecycle, "POLL_S", 0.01)

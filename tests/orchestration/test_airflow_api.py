@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tailrace.orchestration import airflow_api
-from tailrace.orchestration.airflow_api import Api, Patience
+from tailrace.embedded import airflow_api
+from tailrace.embedded.airflow_api import Api, Patience
 
 LOST = httpx.ReadTimeout("timed out")
 REFUSED = httpx.ConnectError("connection refused")

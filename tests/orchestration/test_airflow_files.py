@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tailrace
+from tailrace.embedded.embedded_platform import FOLDERS, airflow_files
 from tailrace.ground.errors import Refused
-from tailrace.orchestration.embedded_platform import FOLDERS, airflow_files
 
 ROOT = Path(__file__).parents[2]
 

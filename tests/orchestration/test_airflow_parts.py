@@ -12,10 +12,10 @@ import pytest
 
 from kit.parts.processes import is_dead
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
-from tailrace.ground.files import write_atomically
-from tailrace.orchestration.airflow_parts import API_SERVER, EVENTS, KEPT_HOST, PARTS
-from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
+from tailrace.embedded.airflow_parts import API_SERVER, EVENTS, KEPT_HOST, PARTS
+from tailrace.embedded.embedded_airflow import EmbeddedAirflow
+from tailrace.embedded.embedded_processes import AIRFLOW_MARK, EmbeddedHost
+from tailrace.ground.files.atomic_files import write_atomically
 
 pytestmark = pytest.mark.needs("process")
 
@@ -41,7 +41,7 @@ sys.exit(int(code.read_text()))
 """
 RUN_PARTS = """
 import sys
-from tailrace.orchestration import airflow_parts
+from tailrace.embedded import airflow_parts
 airflow_parts.AIRFLOW = (sys.executable, "-c", sys.argv[1], sys.argv[2])
 sys.exit(airflow_parts.main())
 """

@@ -19,8 +19,8 @@ from kit.suite.waiting import PATIENCE_S
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.liveness import LivenessVerdict
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import with_times
 from tailrace.orchestration import alert_watch, notifiers
 from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
 from tailrace.orchestration.incidents import RUNBOOK, Undelivered

@@ -12,10 +12,10 @@ import pytest
 
 from kit.fakes.fake_host import write_status
 from kit.runs.deaths import Died
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy
-from tailrace.orchestration import driver_lifecycle
 
 
 def deploy_before(host, layout):

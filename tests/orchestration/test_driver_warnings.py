@@ -14,11 +14,11 @@ from kit.fakes.fake_host import QUERY, declare
 from kit.runs.late_tables import SCHEMA as QUALITY_SCHEMA
 from kit.suite.waiting import PATIENCE_S
 from tailrace.correction.promise_state import PromiseState
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.ground.times import with_times
-from tailrace.orchestration import driver_lifecycle
-from tailrace.orchestration.driver_warnings import PROMISE_EVERY_S, DriverWarnings
+from tailrace.drivers.driver_warnings import PROMISE_EVERY_S, DriverWarnings
+from tailrace.ground.arrow.times import with_times
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, deployed_query
 from tailrace.orchestration.triggers import DriverTrigger

@@ -10,8 +10,9 @@ import tailrace as package
 from kit.fakes.fake_host import QUERY, declare
 from tailrace.cli import commands as tailrace
 from tailrace.cli import driver_commands as commands
+from tailrace.drivers import driver_lifecycle, edits
 from tailrace.ground.errors import Damaged, Refused
-from tailrace.orchestration import driver_lifecycle, edits, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_notes import next_settings
 from tailrace.orchestration.submit import Options, deployed_query, driver_command

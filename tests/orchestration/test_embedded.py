@@ -21,11 +21,11 @@ import pytest
 from kit.parts.browser import answers_to_browsers
 from kit.parts.processes import is_dead
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers import embedded as module
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost
+from tailrace.embedded import embedded_processes as module
+from tailrace.embedded.embedded_processes import EmbeddedHost
 from tailrace.ground.errors import Refused
 
 pytestmark = pytest.mark.needs("process")
@@ -185,7 +185,8 @@ def test_start_is_idempotent(embedded, driver_with_children):
 
 def test_concurrent_starts_start_one_host(tmp_path, embedded):
     script = (
-        "import sys; from pathlib import Path; from tailrace.drivers.embedded import EmbeddedHost\n"
+        "import sys; from pathlib import Path\n"
+        "from tailrace.embedded.embedded_processes import EmbeddedHost\n"
         "print(EmbeddedHost(Path(sys.argv[1])).start().rpc.call('getPID'))"
     )
     starters = [
@@ -199,7 +200,8 @@ def test_concurrent_starts_start_one_host(tmp_path, embedded):
 def test_the_host_outlives_the_process_that_started_it(embedded, driver_with_children):
     command, pids = driver_with_children
     script = (
-        "import os, signal, sys; from pathlib import Path; from tailrace.drivers.embedded import EmbeddedHost\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from tailrace.embedded.embedded_processes import EmbeddedHost\n"
         "print(EmbeddedHost(Path(sys.argv[1])).start().deploy('flights', sys.argv[2:], {}).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

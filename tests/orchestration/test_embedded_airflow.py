@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from kit.suite.waiting import PATIENCE_S
-from tailrace.orchestration import airflow_command
-from tailrace.orchestration import embedded_airflow as module
-from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.orchestration.platform_environment import write_environment
+from tailrace.embedded import airflow_command
+from tailrace.embedded import embedded_airflow as module
+from tailrace.embedded.embedded_airflow import EmbeddedAirflow
+from tailrace.embedded.platform_environment import write_environment
 
 LOCKED = "sqlite3.OperationalError: database is locked"
 HALF_DONE = "AlreadyRunningBackfill: Another backfill is running for Dag x."

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.orchestration.forget_dags import forget_dags
+from tailrace.embedded.embedded_airflow import EmbeddedAirflow
+from tailrace.embedded.forget_dags import forget_dags
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("airflow")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.orchestration.health_log import FACTS_EVERY_S, HealthLog
+from tailrace.drivers.health_log import FACTS_EVERY_S, HealthLog
 from tailrace.storage.status import Status
 
 WRONG = "source: /in/b.csv: it has no column 'v'\n    right would be: w"

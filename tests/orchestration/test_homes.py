@@ -8,12 +8,12 @@ import pytest
 
 from kit.fakes.fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
-from tailrace.drivers import programs
+from tailrace.drivers import driver_lifecycle, programs
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.homes import deployed_program, program_of, resolved
 from tailrace.drivers.programs import home_of
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.storage.layout import Layout
 
 

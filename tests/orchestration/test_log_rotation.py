@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import pytest
 
-from tailrace.drivers.embedded import CONFIGURATION
-from tailrace.orchestration import airflow_parts, log_rotation
-from tailrace.orchestration.log_rotation import KEPT_DAYS, LogRotation, rotate
+from tailrace.embedded import airflow_parts, log_rotation
+from tailrace.embedded.embedded_processes import CONFIGURATION
+from tailrace.embedded.log_rotation import KEPT_DAYS, LogRotation, rotate
 
 WRITER = """
 import sys

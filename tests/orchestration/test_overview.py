@@ -13,10 +13,10 @@ import tailrace as package
 from kit.fakes.fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.cli.warehouse_status import print_status
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.overview import overview
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.orchestration.platform_environment import write_environment
+from tailrace.embedded.platform_environment import write_environment
 
 pytestmark = pytest.mark.needs("process")
 

@@ -17,8 +17,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 from kit.parts.airflow_home import HOME
 from kit.suite.waiting import PATIENCE_S
 from tailrace import __version__
-from tailrace.drivers import embedded as embedded_module
-from tailrace.drivers.embedded import CONFIGURATION, EmbeddedHost
+from tailrace.embedded import embedded_processes as embedded_module
+from tailrace.embedded.embedded_processes import CONFIGURATION, EmbeddedHost
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook

@@ -15,8 +15,8 @@ from kit.runs.chained_queries import chain
 from kit.runs.late_tables import SCHEMA
 from kit.suite.waiting import PATIENCE_S
 from tailrace.delivery.delivered import DeliveryNote
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.duration import format_time
-from tailrace.ground.times import with_times
 from tailrace.orchestration import assets
 from tailrace.orchestration.commit_trigger import CommitTrigger
 from tailrace.orchestration.publish_operator import PublishOperator

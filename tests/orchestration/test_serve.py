@@ -12,9 +12,9 @@ import pytest
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.launch import pause, starts_file
 from tailrace.drivers.programs import driver
-from tailrace.orchestration import embedded_platform, serve
-from tailrace.orchestration.embedded_platform import EmbeddedPlatform
-from tailrace.orchestration.serve import watch
+from tailrace.embedded import embedded_platform, serve
+from tailrace.embedded.embedded_platform import EmbeddedPlatform
+from tailrace.embedded.serve import watch
 
 happened: list[str] = []
 

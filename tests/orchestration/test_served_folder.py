@@ -8,8 +8,8 @@ import pytest
 
 from tailrace.drivers import ports
 from tailrace.drivers.ports import free_port, is_free, lasting_port
+from tailrace.embedded.served_folder import ServedFolder
 from tailrace.ground.errors import Refused
-from tailrace.orchestration.served_folder import ServedFolder
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.orchestration.stalls import SILENT_S, STARTING_S, STILL_S, Stalls
+from tailrace.drivers.stalls import SILENT_S, STARTING_S, STILL_S, Stalls
 from tailrace.storage.status import Status
 
 DRIVER = Driver("readings", "running", 1, None, "")

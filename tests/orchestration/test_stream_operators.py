@@ -19,10 +19,11 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from kit.fakes.fake_host import LOCAL_CONF, QUERY, declare, write_status
 from tailrace.cli import driver_commands as commands
+from tailrace.drivers import driver_lifecycle, writable
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy, Refused
-from tailrace.orchestration import driver_lifecycle, settings, stream_operators, writable
+from tailrace.orchestration import settings, stream_operators
 from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_dags import stream_dags
 from tailrace.orchestration.stream_operators import (

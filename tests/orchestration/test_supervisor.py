@@ -27,8 +27,8 @@ from filelock import FileLock
 from kit.parts.processes import command, is_dead
 from kit.suite.waiting import PATIENCE_S, until
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
-from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost, _driver
+from tailrace.embedded.embedded_processes import EmbeddedHost
 from tailrace.ground.errors import Refused
 
 pytestmark = pytest.mark.needs("process")

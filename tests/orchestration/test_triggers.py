@@ -12,10 +12,11 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from kit.fakes.fake_host import write_status
 from kit.suite.waiting import PATIENCE_S
+from tailrace.drivers import driver_lifecycle, health_log
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import program_of
 from tailrace.engine.progress import Progress
-from tailrace.orchestration import driver_lifecycle, health_log, triggers
+from tailrace.orchestration import triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage import progress
 from tailrace.storage.status import Status, wall_ms

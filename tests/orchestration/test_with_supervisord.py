@@ -20,12 +20,12 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers import fence
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers import driver_lifecycle, fence
 from tailrace.drivers.fence import dead
 from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
-from tailrace.orchestration import drain_operator, driver_lifecycle, settings, stream_operators
+from tailrace.embedded.embedded_processes import EmbeddedHost
+from tailrace.orchestration import drain_operator, settings, stream_operators
 from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from kit.console.bed import PAGES, Bed
 from kit.console.pages import await_page
 from kit.suite.waiting import PATIENCE_S
-from tailrace.orchestration import driver_lifecycle
+from tailrace.drivers import driver_lifecycle
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -22,9 +22,9 @@ from kit.console.pages import LONG_MS, SeenStates, act, await_page
 from kit.console.warehouse import MINUTE_MS, spoil
 from kit.parts import chromium
 from kit.parts.chromium import Watched
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.duration import format_time
-from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.tables import Tables
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]

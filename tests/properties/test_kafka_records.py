@@ -10,11 +10,11 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Ka
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.sources import kafka_fetch
-from tailrace.sources.kafka_cuts import TopicCut
-from tailrace.sources.kafka_records import KafkaRecords
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import APPEND_TIME, ID
+from tailrace.sources.kafka import kafka_fetch
+from tailrace.sources.kafka.kafka_cuts import TopicCut
+from tailrace.sources.kafka.kafka_records import KafkaRecords
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.segments import Segment
 
 VALUES = (None, b'{"v": 1}', b'{"v":\r\n2}', b"{broken", b"", '{"v": 3, "k": "ä"}'.encode(), b'{"v": 4, "k": "a\nb"}')

@@ -37,7 +37,7 @@ from kit.runs.query_life import DELAYS, TICK, QueryLife, settings_of
 from kit.runs.warehouse import EPOCH, TIME, tables_of
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.spatial_join import joined_streams
+from tailrace.spatial_join.streams import joined_streams
 
 HISTOGRAMS = {"a": [1.0, 2.0, 3.0, 0.0], "b": [1.0, 1.0, 3.0, 1.0], "c": [0.0, 0.0, 0.0, 5.0]}
 """On a line, a and b are 1/3 apart; c is more than 1 from both."""

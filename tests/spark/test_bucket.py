@@ -18,7 +18,7 @@ from kit.runs.live_stream import live
 from kit.runs.warehouse import EPOCH, even, make_query, rows_of, tables_of, write_files
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
-from tailrace.ground.object_stores import store_of
+from tailrace.ground.files.object_stores import store_of
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout

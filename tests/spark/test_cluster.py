@@ -16,9 +16,9 @@ from kit.parts.processes import beyond_loopback, command, is_dead, listening
 from kit.runs.kill_points import SETTINGS, TUPLES, write_input
 from kit.runs.warehouse import rows_of
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.drivers.fence import dead, kill
 from tailrace.drivers.spark_daemon import page
+from tailrace.embedded.embedded_cluster import EmbeddedCluster
 from tailrace.spark.cluster_master import SECRET
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("cluster")]

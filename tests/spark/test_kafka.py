@@ -13,7 +13,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import Refused
 from tailrace.query.answers_section import AnswersSection
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.spark.app import run
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout

@@ -14,7 +14,7 @@ from kit.oracles.named_oracle import JOINT, SPARK
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 

@@ -10,7 +10,7 @@ import yaml
 from kit.parts.object_store import BUCKET, PASSWORD, running_gateway
 from kit.runs.local_driver import Driver
 from kit.runs.object_streams import answers, declaration, readings, write
-from tailrace.ground.object_stores import store_of
+from tailrace.ground.files.object_stores import store_of
 from tailrace.query.declared import declared_query
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables

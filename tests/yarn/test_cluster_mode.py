@@ -20,9 +20,10 @@ from kit.runs.kill_points import SETTINGS, TUPLES
 from kit.runs.warehouse import even, tables_of, write_files
 from kit.suite.waiting import PATIENCE_S, until
 from tailrace.answers.by_window import ByWindow
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.fence import carrying
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.embedded.embedded_processes import EmbeddedHost
+from tailrace.orchestration import settings
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.journal import Journal

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from bench.progress import Row
-from tailrace.ground.columns import Ints
-from tailrace.ground.files import new_file
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.times import TIME
+from tailrace.ground.files.atomic_files import new_file
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.storage.layout import Layout

@@ -33,7 +33,7 @@ from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
 from tailrace.query.query import Query
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.dimension_sources import read_whole
+from tailrace.sources.lookup.dimension_sources import read_whole
 from tailrace.sources.segments import RawSegment, Segment, Types
 
 

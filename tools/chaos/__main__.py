@@ -27,7 +27,7 @@ from live_driver import END_S, MOST_S, LiveDriver, TooLong, finish
 from workloads import GAP_MS, WORKLOADS, drawn_streams
 
 from tailrace.cli.leaving import leave
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.embedded.embedded_processes import EmbeddedHost
 from tailrace.ground.words import counted
 
 _MOST_COMMITS = 3

@@ -22,7 +22,7 @@ from kit.parts.compose import Here
 from kit.parts.compose_run import PASSWORD, all_services, client_settings, make_topic, servers, until
 from kit.parts.postgres import Server
 from tailrace.drivers.supervisor import SupervisorHost
-from tailrace.orchestration.airflow_api import Api
+from tailrace.embedded.airflow_api import Api
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 

@@ -46,7 +46,7 @@ from watched_stream import COULD_NOT_DELIVER, WatchedStream
 from workloads import GAP_MS, SLIDE_MS, WORKLOADS, drawn_streams
 
 from tailrace.cli.leaving import leave
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.embedded.embedded_processes import EmbeddedHost
 from tailrace.query.loading import load
 from tailrace.storage.results import read_answers
 

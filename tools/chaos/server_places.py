@@ -22,7 +22,7 @@ from kit.parts.postgres import Server
 from kit.runs.place_readers import postgres_reader, topic_reader
 from kit.runs.postgres_desk import rows_of_table
 from kit.runs.topic_records import Record, TopicRecords
-from tailrace.drivers.embedded import free_port
+from tailrace.embedded.embedded_processes import free_port
 from tailrace.query.answers_section import POSTGRES, TOPIC
 
 _SCRAM = "--auth-host=scram-sha-256 --auth-local=scram-sha-256"

@@ -34,7 +34,7 @@ from steady_feeder import SteadyFeeder
 from workloads import WORKLOADS, drawn_streams
 
 from tailrace.cli.leaving import leave
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.embedded.embedded_processes import EmbeddedHost
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status

@@ -17,7 +17,7 @@ from live_driver import END_S, LiveDriver, await_
 from place_watch import PlaceWatch
 from workloads import NAME, TICK_MS
 
-from tailrace.orchestration import driver_lifecycle
+from tailrace.drivers import driver_lifecycle
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 

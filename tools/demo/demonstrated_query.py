@@ -15,9 +15,9 @@ import pyarrow as pa
 from demo.comparison import compare
 from demo.printed_texts import progress_table, summary, texts
 from demo.topics import Sending
+from tailrace.embedded.airflow_api import Api
+from tailrace.embedded.embedded_airflow import EmbeddedAirflow
 from tailrace.ground.polling import polls
-from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals

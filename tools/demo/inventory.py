@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 
 MARK = ".demo"
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from generators.delays import epoch_ms
 from generators.replay import TIME
-from tailrace.ground.files import write_atomically
-from tailrace.ground.json_rows import json_rows
+from tailrace.ground.arrow.json_rows import json_rows
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.terminal.screen import err, plain
 
 PAYMENTS, LARGEST = (Path(__file__).with_name(f"{name}_payments.yaml") for name in ("card", "largest"))

@@ -10,9 +10,9 @@ from demo.changed_answer import changed_answer
 from demo.demonstrated_query import DemoQuery
 from demo.living_stream import HOURS
 from tailrace.correction.promise_state import PromiseState
+from tailrace.embedded.embedded_airflow import USER
 from tailrace.ground.words import counted
 from tailrace.orchestration.addresses import PAGES
-from tailrace.orchestration.embedded_airflow import USER
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.tables import Tables
 from tailrace.terminal.screen import out, plain

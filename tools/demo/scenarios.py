@@ -12,7 +12,7 @@ from demo.generated_data import READINGS, TRADES
 from demo.topic_answers import check_topic
 from demo.topics import Sending
 from tailrace.ground.duration import format_duration, ms
-from tailrace.sources.kafka_source import KafkaSource
+from tailrace.sources.kafka.kafka_source import KafkaSource
 from tailrace.terminal import screen
 
 Echo = Callable[[str], None]

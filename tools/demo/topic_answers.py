@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from demo.truth import share_right, truth
 from tailrace.query.query import Query
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 
 _ANSWER_S = 30.0
 _VERSION = ("generation", "as_of")

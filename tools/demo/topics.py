@@ -12,9 +12,9 @@ from confluent_kafka.cimpl import NewTopic
 from bench.kafka.broker import LocalBroker
 from generators import replay, replay_to_topic
 from tailrace.query.query import Query
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 
 _PARTITIONS = 2
 RATE = 1000  # records a second: a minute, in which the driver starts and catches up

@@ -35,16 +35,16 @@ from demo.living_stream import LIVING, LivingStream, first_payment_ms, now_ms
 from demo.look_around import look_around
 from demo.spatial_map import draw
 from demo.topics import Topics
-from tailrace.drivers.embedded import UMASK, EmbeddedHost
-from tailrace.drivers.embedded_cluster import EmbeddedCluster
+from tailrace.embedded.embedded_airflow import START_S, USER, EmbeddedAirflow
+from tailrace.embedded.embedded_cluster import EmbeddedCluster
+from tailrace.embedded.embedded_platform import AIRFLOW, CLUSTER, DRIVERS, EmbeddedPlatform
+from tailrace.embedded.embedded_processes import UMASK, EmbeddedHost
+from tailrace.embedded.forget_dags import forget_dags
+from tailrace.embedded.platform_environment import ENVIRONMENT
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.extras import require_extra
-from tailrace.ground.held_directory import held_directory
+from tailrace.ground.files.held_directory import held_directory
 from tailrace.orchestration.addresses import DAG_KINDS
-from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
-from tailrace.orchestration.embedded_platform import AIRFLOW, CLUSTER, DRIVERS, EmbeddedPlatform
-from tailrace.orchestration.forget_dags import forget_dags
-from tailrace.orchestration.platform_environment import ENVIRONMENT
 from tailrace.query.loading import load
 from tailrace.terminal import screen
 

@@ -12,7 +12,7 @@ from tailrace.calibration.recent_windows import NotReady
 from tailrace.ground.errors import Busy, Damaged, InUse, Refused, SourceChanged, Unfit
 from tailrace.kind.table_place import WrongColumn
 from tailrace.query.loading import load
-from tailrace.sources.required_columns import MissingColumn, UnknownTypes
+from tailrace.sources.formats.required_columns import MissingColumn, UnknownTypes
 from tailrace.storage.changed_query import ChangedQuery
 
 ERRORS: tuple[type[Exception], ...] = (

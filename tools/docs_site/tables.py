@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.ground.table_schema import TableColumns, TableSchema
+from tailrace.ground.arrow.table_schema import TableColumns, TableSchema
 from tailrace.tables.answers import KINDS
 from tailrace.tables.every import TABLES
 

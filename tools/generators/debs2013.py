@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from generators.replay import TIME
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.regular_files import regular_status
+from tailrace.ground.files.regular_files import regular_status
 
 KICK_OFF_PS = 10_753_295_594_424_116
 PS_IN_MS = 10**9

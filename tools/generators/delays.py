@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tailrace.ground.arrow.times import INT96_UNIT
 from tailrace.ground.duration import ms, parse_duration
-from tailrace.ground.regular_files import require_regular_files
-from tailrace.ground.times import INT96_UNIT
+from tailrace.ground.files.regular_files import require_regular_files
 
 
 class DelayModel(Protocol):

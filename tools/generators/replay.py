@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from generators.delays import DelayModel, epoch_ms
+from tailrace.ground.arrow.json_rows import json_rows, require_json
+from tailrace.ground.arrow.times import INT96_UNIT
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import new_file
-from tailrace.ground.json_rows import json_rows, require_json
-from tailrace.ground.regular_files import require_regular_files
-from tailrace.ground.times import INT96_UNIT
+from tailrace.ground.files.atomic_files import new_file
+from tailrace.ground.files.regular_files import require_regular_files
 
 TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000

@@ -18,7 +18,7 @@ from tailrace.terminal import screen
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tailrace.sources.kafka_servers import Servers
+    from tailrace.sources.kafka.kafka_servers import Servers
 
 _SHOWN_LINES = 5  # of those that were kept out
 _HELP = "tools/dev.py replay --help lists the options"
@@ -143,8 +143,8 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
     """Return the cluster and the topic that an option names."""
-    from tailrace.sources.kafka_servers import Servers
-    from tailrace.sources.kafka_topic import KafkaTopic
+    from tailrace.sources.kafka.kafka_servers import Servers
+    from tailrace.sources.kafka.kafka_topic import KafkaTopic
 
     servers, _, topic = text.rpartition("/")
     try:
@@ -164,7 +164,7 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
 def _send(table: pa.Table, servers: Servers, topic: str, key: str | None, rate: float | None) -> None:
     """Send a stream to a topic; refuses it where nothing could be sent."""
     from generators import replay_to_topic
-    from tailrace.sources.kafka_producer import TopicWriter
+    from tailrace.sources.kafka.kafka_producer import TopicWriter
 
     try:
         partitions = replay_to_topic.partitions_of(servers, topic)

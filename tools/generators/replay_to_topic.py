@@ -8,11 +8,11 @@ from itertools import chain, repeat
 
 import pyarrow as pa
 
+from tailrace.ground.arrow.json_rows import json_rows
 from tailrace.ground.errors import refuse
-from tailrace.ground.json_rows import json_rows
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_client import Topic
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_servers import Servers
 
 _PROGRESS_S, _AT_ONCE = 5.0, 10_000
 

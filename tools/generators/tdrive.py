@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from generators.fixes import SCHEMA, Fixes, concat, no_fixes, numbers
 from tailrace.ground.errors import refuse
-from tailrace.ground.regular_files import regular_status
+from tailrace.ground.files.regular_files import regular_status
 
 LISTED = 100
 """Most rejected lines that are listed; the rest are only counted."""

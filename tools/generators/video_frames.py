@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.extras import require_extra
-from tailrace.ground.regular_files import NotRegularError, regular_status
+from tailrace.ground.files.regular_files import NotRegularError, regular_status
 
 if TYPE_CHECKING:
     from av.container import InputContainer

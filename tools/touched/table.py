@@ -61,17 +61,20 @@ TABLE = (
     Row(
         rooms(
             "delivery/*",
-            "sources/postgres*",
-            "sources/dimension*",
-            "sources/table*",
-            "sources/lookup*",
+            "sources/lookup/*",
             "spatial_join/*",
         ),
         ("tests/answers_postgres/*",),
         "need a PostgreSQL server, for answers and for tables to look up",
     ),
     Row(
-        rooms("ground/object*", "ground/connections.py", "sources/object*", "storage/*", "stream/delivery.py"),
+        rooms(
+            "ground/files/object*",
+            "ground/connections.py",
+            "sources/discovery/object*",
+            "storage/*",
+            "stream/delivery.py",
+        ),
         ("tests/objects/*", "tests/spark/test_bucket.py", "tests/spark/test_object_store.py"),
         "need an object store",
     ),
@@ -81,7 +84,7 @@ TABLE = (
         "open the console: pages in a browser, routes, rights",
     ),
     Row(
-        (*rooms("drivers/*", "orchestration/*"), "dags/*", "plugins/*"),
+        (*rooms("drivers/*", "embedded/*", "orchestration/*"), "dags/*", "plugins/*"),
         ("tests/orchestration/*", "tests/dags/*", "tests/e2e/test_[!c]*"),
         "need Airflow, or a driver host",
     ),

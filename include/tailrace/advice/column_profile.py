@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from tailrace.advice.column_names import MEASURE, MONEY, has_name
 from tailrace.advice.quoting import shown
 from tailrace.advice.time_forms import DateOrder, TimeForm, time_form
-from tailrace.ground.number_types import is_number
+from tailrace.ground.arrow.number_types import is_number
 from tailrace.sources.column_rules import is_text
-from tailrace.sources.csv_types import read_narrowest
+from tailrace.sources.formats.csv_types import read_narrowest
 
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from tailrace.advice.sample_format import encoding_refusal
 from tailrace.ground.errors import refuse
-from tailrace.sources.csv_dialect import COMMA, POINT, SEPARATORS, CsvDialect
-from tailrace.sources.csv_records import BOM
+from tailrace.sources.formats.csv_dialect import COMMA, POINT, SEPARATORS, CsvDialect
+from tailrace.sources.formats.csv_records import BOM
+from tailrace.sources.formats.utf_8 import is_utf_8
 from tailrace.sources.segments import SourceFile, open_source
-from tailrace.sources.utf_8 import is_utf_8
 
 _LOOKED_AT = 1 << 20
 _LINES = 100

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.duration import rounded_duration
 
 SHARES = (0.01, 0.05)

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from tailrace.advice.checks import Check, Finding, fault, ok, warning
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.ground.locales import NAME_REMEDY
 from tailrace.storage.layout import Layout
 

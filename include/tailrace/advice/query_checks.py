@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tailrace.advice.checks import Check, Finding, fault, ok
-from tailrace.ground import object_stores
 from tailrace.ground.connections import read_connection
+from tailrace.ground.files import object_stores
 from tailrace.query.loading import load, located
 from tailrace.query.query import Query
-from tailrace.sources import kafka_servers, postgres_server
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.kafka import kafka_servers
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
+from tailrace.sources.lookup import postgres_server
+from tailrace.sources.lookup.postgres_server import PostgresServer
 from tailrace.stream.source_sample import sample_sources
 
 
@@ -53,7 +54,7 @@ def check_sources(query: Query, file: Path) -> Iterator[Finding]:
 
 def check_topic(topic: KafkaTopic) -> Finding:
     """Check that a topic of answers exists, and that its brokers accept this process."""
-    from tailrace.sources.kafka_client import Topic
+    from tailrace.sources.kafka.kafka_client import Topic
 
     topic_url = f"kafka://{topic.cluster}/{topic.topic}"
     if Topic(Servers(topic.servers, topic.connection), topic.topic).description() is None:

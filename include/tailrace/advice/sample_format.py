@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.files.regular_files import NotRegularError, open_regular
 from tailrace.ground.near_names import nearest
-from tailrace.ground.regular_files import NotRegularError, open_regular
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.json_files import no_lines
+from tailrace.sources.formats.json_files import no_lines
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import irregular
 
 DELTA = "delta"

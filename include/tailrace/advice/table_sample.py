@@ -18,13 +18,13 @@ from tailrace.advice.sample_format import DELTA, format_of
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.csv_dialect import COMMA, COMMAS, POINT, CsvDialect
-from tailrace.sources.csv_files import CsvFiles, read_header
-from tailrace.sources.csv_records import blocks
 from tailrace.sources.declared_source import Opening
-from tailrace.sources.formats import list_files
-from tailrace.sources.kafka_source import KafkaSource
-from tailrace.sources.kafka_topic import APPEND_TIME, ID
+from tailrace.sources.formats.csv_dialect import COMMA, COMMAS, POINT, CsvDialect
+from tailrace.sources.formats.csv_files import CsvFiles, read_header
+from tailrace.sources.formats.csv_records import blocks
+from tailrace.sources.formats.registry import list_files
+from tailrace.sources.kafka.kafka_source import KafkaSource
+from tailrace.sources.kafka.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.segments import Segment, SourceFile, open_source
 from tailrace.storage.delta_access import DELTA_TABLES
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.identity import Identity
-from tailrace.ground.columns import single_batch
-from tailrace.ground.matching import number_rows
-from tailrace.ground.number_types import as_doubles, is_number
-from tailrace.ground.value_column import Floats
+from tailrace.ground.arrow.columns import single_batch
+from tailrace.ground.arrow.matching import number_rows
+from tailrace.ground.arrow.number_types import as_doubles, is_number
+from tailrace.ground.arrow.value_column import Floats
 
 
 def share_right(error: pa.Array) -> float:

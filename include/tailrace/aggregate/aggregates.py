@@ -16,8 +16,8 @@ from tailrace.functions.accumulators import Accumulator, Squares
 from tailrace.functions.function import BoundFunction, Values
 from tailrace.functions.kept import Kept
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Ints
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Ints
 from tailrace.windows.panes import Arrays
 
 

@@ -15,9 +15,9 @@ from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.functions.function import Values
 from tailrace.functions.registry import FUNCTIONS
 from tailrace.functions.sums import MOST_DIGITS
-from tailrace.ground.columns import pair, unify
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Ints
+from tailrace.ground.arrow.columns import pair, unify
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Ints
 from tailrace.windows.panes import Arrays
 
 _IDENTITY = ("key", "window_end", "tuples")

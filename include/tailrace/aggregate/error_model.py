@@ -14,8 +14,8 @@ from tailrace.disorder.error_model import SAMPLE, Promises
 from tailrace.expressions.projection import Projection
 from tailrace.functions.accumulators import Accumulator
 from tailrace.functions.registry import FUNCTIONS
+from tailrace.ground.arrow.number_types import is_number
 from tailrace.ground.errors import Problem
-from tailrace.ground.number_types import is_number
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from tailrace.aggregate.partials import combine
 from tailrace.aggregate.running_answers import Steps
 from tailrace.answers.identity import Identity
 from tailrace.expressions.projection import Projection
-from tailrace.ground.columns import Ints
-from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.grouped_rows import GroupedRows
 from tailrace.kind.errors_by_wait import ErrorsByWait
 from tailrace.windows.windows import Windows
 

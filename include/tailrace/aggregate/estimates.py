@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.interval_names import interval_names
-from tailrace.ground.number_types import as_doubles
-from tailrace.ground.value_column import Floats
+from tailrace.ground.arrow.number_types import as_doubles
+from tailrace.ground.arrow.value_column import Floats
 
 COVERAGE, SPREAD = "=coverage", "=spread"
 """Columns of closed windows: the expected coverage, and its standard deviation between windows."""

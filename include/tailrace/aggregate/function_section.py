@@ -14,7 +14,7 @@ from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressi
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.answer_columns import HAVING, VALUE
+from tailrace.ground.arrow.answer_columns import HAVING, VALUE
 from tailrace.ground.fields import MOST_IN_LIST, Column, Section, field_error
 from tailrace.kind.column_use import AGGREGATION, FILTER, SORT, ColumnUse
 

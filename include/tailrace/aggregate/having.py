@@ -12,7 +12,7 @@ from pydantic import Field
 from tailrace.aggregate.within_expressions import ExpressionsOverNames
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
-from tailrace.ground.answer_columns import HAVING, TUPLES
+from tailrace.ground.arrow.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import Section, field_error
 from tailrace.kind.column_use import FILTER, ColumnUse
 

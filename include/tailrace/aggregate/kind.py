@@ -28,8 +28,8 @@ from tailrace.expressions.projection import WHERE, NamedError, Projection
 from tailrace.functions.chosen import ORDERED_BY, Chosen
 from tailrace.functions.kept import KeptInOrder
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.answer_columns import HAVING, RETRACTED
-from tailrace.ground.columns import Ints, group, pair, single_batch, unify
+from tailrace.ground.arrow.answer_columns import HAVING, RETRACTED
+from tailrace.ground.arrow.columns import Ints, group, pair, single_batch, unify
 from tailrace.ground.errors import Problem
 from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.errors_by_wait import ErrorsByWait

@@ -15,7 +15,7 @@ from tailrace.aggregate.interval_names import interval_names
 from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import NamedError, Projection
-from tailrace.ground.answer_columns import HAVING, TUPLES
+from tailrace.ground.arrow.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import field_error
 from tailrace.ground.near_names import nearest
 from tailrace.kind.column_use import ColumnUse

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import Aggregates
-from tailrace.ground.columns import Ints, encode, pair
-from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.arrow.columns import Ints, encode, pair
+from tailrace.ground.arrow.grouped_rows import GroupedRows
 from tailrace.kernels.library import compiled
 from tailrace.kernels.signature import Codes
 from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, number_cells

@@ -13,7 +13,7 @@ from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.aggregate.session_kind import SessionAggregate
 from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.functions.function import SecondColumn, Values
-from tailrace.ground.answer_columns import VALUE
+from tailrace.ground.arrow.answer_columns import VALUE
 from tailrace.kind.column_use import of_side
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.windows.sessions import Sessions

@@ -14,7 +14,7 @@ from tailrace.functions.kept import Kept
 from tailrace.functions.population import Population
 from tailrace.functions.promise import threshold
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.value_column import Floats
+from tailrace.ground.arrow.value_column import Floats
 
 _TUPLES = "tuples"
 

@@ -16,8 +16,8 @@ from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.running_answers import Steps
 from tailrace.disorder.error_model import Arrays
 from tailrace.expressions.projection import Projection
-from tailrace.ground.number_types import as_doubles
-from tailrace.ground.value_column import Floats, Ints
+from tailrace.ground.arrow.number_types import as_doubles
+from tailrace.ground.arrow.value_column import Floats, Ints
 
 _NEAR = 1 - 1e-9  # tolerance of errors, as sums of doubles depend on the order of the partials
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.aggregate.aggregates import Aggregates
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Ints
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Ints
 from tailrace.windows.panes import Arrays
 
 _EVERY = "tuples"

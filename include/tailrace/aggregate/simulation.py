@@ -11,7 +11,7 @@ import numpy as np
 from tailrace.functions.population import Population
 from tailrace.functions.promise import threshold
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 

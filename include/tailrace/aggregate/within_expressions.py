@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import require_libraries
 from tailrace.expressions.projection import NamedError
-from tailrace.ground.answer_columns import HAVING, TUPLES
+from tailrace.ground.arrow.answer_columns import HAVING, TUPLES
 
 if TYPE_CHECKING:
     from tailrace.sql.over_aggregates import ReadExpression, UnnamedCall

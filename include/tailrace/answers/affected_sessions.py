@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.model import Content
-from tailrace.ground.columns import Ints, unify
-from tailrace.ground.matching import Rows
-from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow.columns import Ints, unify
+from tailrace.ground.arrow.matching import Rows
+from tailrace.ground.arrow.ranges import Ranges, merge_ranges
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.windows.sessions import Sessions, runs_of, touching
 

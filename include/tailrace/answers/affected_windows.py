@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tailrace.answers.identity import WINDOW
 from tailrace.answers.model import Content
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
-from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import Rows
+from tailrace.ground.arrow.ranges import Ranges, merge_ranges
 from tailrace.windows.windows import Windows
 
 

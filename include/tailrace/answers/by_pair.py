@@ -23,10 +23,10 @@ from tailrace.answers.changed_answers import are_same
 from tailrace.answers.identity import PAIR, SIDES, Identity
 from tailrace.answers.model import AffectedAnswers, AnswerModel, Revision, T_co, WaysToMeasure
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
-from tailrace.ground import matching
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints, unify
-from tailrace.ground.matching import Rows, select
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints, unify
+from tailrace.ground.arrow.matching import Rows, select
 
 
 class PairAnswers(AnswerModel, ABC):

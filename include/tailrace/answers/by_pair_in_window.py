@@ -13,10 +13,10 @@ from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.by_window import DueAtWindowEnd
 from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES, Identity
 from tailrace.answers.model import Content
-from tailrace.ground import matching
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
-from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import Rows
+from tailrace.ground.arrow.ranges import Ranges, merge_ranges
 from tailrace.windows.sliding import Sliding
 
 

@@ -15,9 +15,9 @@ from tailrace.answers.by_window import ByWindow, next_versions
 from tailrace.answers.identity import SESSION, Identity
 from tailrace.answers.model import Revision
 from tailrace.answers.versions import of_others
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints, pair, unify
-from tailrace.ground.matching import Rows, select
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints, pair, unify
+from tailrace.ground.arrow.matching import Rows, select
 from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:

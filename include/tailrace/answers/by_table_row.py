@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.answers.by_pair import ByPair
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import Rows
 
 
 @dataclass(frozen=True)

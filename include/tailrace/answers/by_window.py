@@ -13,9 +13,9 @@ from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
 from tailrace.answers.identity import WINDOW, Identity
 from tailrace.answers.model import AffectedAnswers, Revision, T_co, WaysToMeasure
 from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints, single_batch
-from tailrace.ground.matching import Rows, last_indices, select
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints, single_batch
+from tailrace.ground.arrow.matching import Rows, last_indices, select
 from tailrace.windows.windows import Windows
 
 

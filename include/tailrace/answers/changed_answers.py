@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tailrace.answers.identity import Identity
 from tailrace.answers.versions import without_retracted
-from tailrace.ground import matching
-from tailrace.ground.matching import select
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.matching import select
 
 _TOLERANCE = 1e-9  # tolerance of doubles, as sums depend on the order of values
 _NEAR_ZERO = 1e-12  # the same, if values cancel out

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground import matching
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import Rows
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import Identity
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
-from tailrace.ground.ranges import Ranges
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import Rows
+from tailrace.ground.arrow.ranges import Ranges
 
 Content = tuple[pa.RecordBatch, ...]
 """Tuples of each input of a kind."""

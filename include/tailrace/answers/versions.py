@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.identity import Identity
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import Rows, select
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.matching import Rows, select
 
 _STAMPS = "k_ms", "facts_version"
 

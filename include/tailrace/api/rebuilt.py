@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ground import html
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.stream.planned_rebuild import Rebuild

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tailrace.ground import html
-from tailrace.ground.columns import without_nan
+from tailrace.ground.arrow.columns import without_nan
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
 from tailrace.ground.words import counted

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.ground.errors import Busy, Refused, refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.query.query import Query
-from tailrace.sources.memory_texts import IN_MEMORY
+from tailrace.sources.formats.memory_texts import IN_MEMORY
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 

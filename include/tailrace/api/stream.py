@@ -13,7 +13,7 @@ from tailrace.api.in_memory import as_table, with_times
 from tailrace.ground.errors import refuse
 from tailrace.query.answers_section import AnswersSection
 from tailrace.query.query import Query
-from tailrace.sources.path_sources import FileSource
+from tailrace.sources.discovery.path_sources import FileSource
 
 _UNPLACED = Path("rows in memory")
 _COLUMNS = ("event_time", "arrival_time", "id")

@@ -31,9 +31,9 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.ground.errors import Problem, refuse
 from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.ground.times import EVENT_US
 from tailrace.kind.capabilities import ComposedOfTuples
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.calibration_section import CostSection

@@ -17,7 +17,7 @@ from tailrace.calibration.recent_windows import not_ready
 from tailrace.calibration.two_scales.choice import Choice, Priced, unpriced
 from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.kind.protocol import WindowedKind
 from tailrace.query.calibration_section import CostSection
 

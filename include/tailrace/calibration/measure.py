@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from tailrace.calibration.standard_error import LossOverlap, standard_errors
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats, Ints
-from tailrace.ground.matching import Rows
+from tailrace.ground.arrow.columns import Floats, Ints
+from tailrace.ground.arrow.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
 from tailrace.kind.column_errors import column_errors, promised_columns

@@ -19,7 +19,7 @@ from tailrace.calibration.two_scales.loss_sample import LossSample
 from tailrace.calibration.two_scales.measured import MeasuredLosses
 from tailrace.calibration.two_scales.measured_fit import MeasuredFit
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.kind.column_errors import promised_columns
 from tailrace.kind.errors_by_wait import ErrorsByWait, MeasuredByWait
 from tailrace.kind.protocol import WindowedKind

@@ -18,7 +18,7 @@ from tailrace.answers.model import ShortestWait
 from tailrace.calibration.measure import Accuracies, settling_ms
 from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
 from tailrace.calibration.standard_error import LossOverlap
-from tailrace.ground.columns import Floats, Ints, unify
+from tailrace.ground.arrow.columns import Floats, Ints, unify
 from tailrace.kind.protocol import WindowedKind
 
 

@@ -15,8 +15,8 @@ from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.calibration.two_scales.estimator import TwoScales
 from tailrace.calibration.two_scales.sample import DelaySample, Winners, weights_by_key
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.columns import Ints, unify
-from tailrace.ground.matching import find
+from tailrace.ground.arrow.columns import Ints, unify
+from tailrace.ground.arrow.matching import find
 from tailrace.kind.capabilities import ComposedOfTuples
 from tailrace.kind.protocol import WindowedKind
 from tailrace.query.calibration_section import CostSection

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.ground.duration import format_duration
 
 _PARTS_OF_K = 20  # a part of the interval is no shorter than K divided by this

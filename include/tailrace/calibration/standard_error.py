@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.windows.windows import Windows
 
 _SAMPLE = 100_000

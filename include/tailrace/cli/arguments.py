@@ -11,7 +11,7 @@ import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.ground.query_names import is_query_name
 from tailrace.terminal import screen
 

@@ -12,7 +12,7 @@ from tailrace.cli.arguments import File, Streams, Warehouse
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.duration import format_durations
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:

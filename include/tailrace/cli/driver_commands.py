@@ -15,7 +15,7 @@ from tailrace.cli.engines import Engine
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import Busy, Damaged, Refused, refuse
 from tailrace.ground.extras import refused_if_missing
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.stream.run_options import BATCH_ROWS
 from tailrace.terminal import screen
 
@@ -37,8 +37,8 @@ def deploy(
     driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM, from 500m to 999g.")] = "2g",
 ) -> None:
     """Start the query's driver on the driver host; a driver that lives already stays as it is."""
-    from tailrace.orchestration import driver_lifecycle
-    from tailrace.orchestration.edits import in_words
+    from tailrace.drivers import driver_lifecycle
+    from tailrace.drivers.edits import in_words
     from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
@@ -93,7 +93,7 @@ def status(
 
 def _print_drivers(query: str | None, wide: bool) -> None:
     """Print the status of a query's driver; without a query, a table of all queries and drivers."""
-    from tailrace.orchestration import driver_lifecycle
+    from tailrace.drivers import driver_lifecycle
     from tailrace.orchestration.overview import overview
     from tailrace.orchestration.stream_notes import stream_notes
     from tailrace.terminal.tables import print_table
@@ -114,7 +114,7 @@ def _print_drivers(query: str | None, wide: bool) -> None:
 
 def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
     """End the query's driver between two batches; what is open stays open, and the next one goes on from there."""
-    from tailrace.orchestration import driver_lifecycle
+    from tailrace.drivers import driver_lifecycle
 
     host, layout = _find_begun(query)
     driver_lifecycle.drain(
@@ -124,7 +124,7 @@ def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
 
 def stop(query: Name, wait: Wait = 10.0) -> None:
     """End the query's driver by force; the batch that it was at is done again by the next one."""
-    from tailrace.orchestration import driver_lifecycle
+    from tailrace.drivers import driver_lifecycle
 
     host, layout = _find_begun(query)
     driver = driver_lifecycle.stop(host, layout, wait)

@@ -15,7 +15,7 @@ from tailrace.cli.local_paths import local_path
 from tailrace.cli.new import KindName, new
 from tailrace.cli.new_file import require_new, write_new
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:

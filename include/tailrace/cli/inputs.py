@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.files import is_url
-from tailrace.ground.source_roots import outside_roots
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.source_roots import outside_roots
 
 if TYPE_CHECKING:
     from tailrace.query.query import Query

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 
 
 def local_path(parameter: typer.CallbackParam, value: Any) -> Any:

@@ -28,7 +28,7 @@ def serve(
 
     Put query files into FOLDER/queries. Streams that run at the end are stopped, and started again by the next start.
     """
-    from tailrace.orchestration.serve import serve as serve_folder
+    from tailrace.embedded.serve import serve as serve_folder
 
     serve_folder(folder, port, start_s, _print)
 

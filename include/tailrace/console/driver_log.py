@@ -9,10 +9,11 @@ from airflow.api_fastapi.core_api.security import requires_access_dag
 from fastapi import APIRouter, Depends
 from fastapi.responses import PlainTextResponse
 
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.programs import checked
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.links import DAG_PREFIX
 from tailrace.storage.layout import Layout
 

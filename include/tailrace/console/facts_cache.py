@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.console.panel_cache import Versions, versions
 from tailrace.console.table_facts import TableFacts, is_reported
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.panels.panel import DamagedTable
 from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout

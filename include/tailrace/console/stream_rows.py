@@ -17,10 +17,11 @@ from tailrace.console.declared_queries import QueryCatalogue
 from tailrace.console.last_runs import LastRun
 from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.overview import hosted
 from tailrace.panels.activity import RecentActivity
 from tailrace.panels.panel import DamagedTable, Shown

@@ -12,7 +12,7 @@ from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.launch import CRASH_LOOP, earlier_restarts_file, starts_file
 from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import CUT_SHORT, ENDINGS, OVER, SILENT_MS, Status, wall_ms

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
 from tailrace.correction.scan_job import REPEAT, ScanJob, StreamScan, no_tuples
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
 from tailrace.kind.protocol import Kind
 from tailrace.partition.by_key import task_of
 from tailrace.storage.log import ORDER, Piece, Reader, with_ids

@@ -27,12 +27,12 @@ from tailrace.delivery.places import deliver_all
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.times import TIME, with_times
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.matching import select
 from tailrace.ground.notes import noting
-from tailrace.ground.times import TIME, with_times
 from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.late_tuples import require_late_tuples

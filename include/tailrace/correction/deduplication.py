@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.model import AffectedAnswers, Content
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import unify
-from tailrace.ground.times import ARRIVAL_US
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import unify
+from tailrace.ground.arrow.times import ARRIVAL_US
 from tailrace.kind.protocol import Kind
 
 Mask = NDArray[np.bool_]

@@ -17,8 +17,8 @@ from tailrace.answers.by_session import BySession
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ranges
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges
 from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any
 

@@ -17,9 +17,9 @@ from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
 from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, ScanJob, StreamScan, no_tuples
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.columns import Ints
-from tailrace.ground.ranges import Ranges
-from tailrace.ground.times import EVENT_US
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.ranges import Ranges
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.kind.capabilities import FAILURE, OVERFLOWED, counting
 from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.protocol import WindowedKind, windowed

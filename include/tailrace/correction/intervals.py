@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow.dataset as ds
 
-from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
+from tailrace.ground.arrow.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.tables import Tables, within_any
 from tailrace.tables.correction import CORRECTION_RUNS

@@ -14,10 +14,10 @@ import pyarrow as pa
 from tailrace.answers.by_session import BySession
 from tailrace.answers.versions import as_corrections
 from tailrace.correction.intervals import Interval, gap_of, near_gaps
-from tailrace.ground.columns import unify
+from tailrace.ground.arrow.columns import unify
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.duration import ms, parse_duration
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from tailrace.answers.changed_answers import find_changed
 from tailrace.answers.versions import without_retracted
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Floats, Ints, group
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import merge_ranges
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Floats, Ints, group
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import merge_ranges
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import with_times
 from tailrace.kind.column_errors import MeasuredByColumn, column_errors, promised_columns
 from tailrace.kind.protocol import Kind, windowed
 from tailrace.kinds import build

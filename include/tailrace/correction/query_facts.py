@@ -16,7 +16,7 @@ from typing import Any
 
 from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.duration import format_time
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.status import Status

@@ -13,7 +13,7 @@ from tailrace.correction.history_scan import AT_ONCE, HistoryScan
 from tailrace.correction.intervals import corrected_intervals, uncovered
 from tailrace.correction.scan_job import DistributedScan
 from tailrace.engine.compiled_query import CompiledQuery
-from tailrace.ground.matching import select
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout

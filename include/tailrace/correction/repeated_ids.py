@@ -14,7 +14,7 @@ from tailrace.correction.run_logs import logs_of_run, place_in
 from tailrace.correction.scan_job import no_tuples
 from tailrace.engine.other_contents import OTHER, RepeatedIds, find_repeats
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.times import EVENT_US
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import ORDER, Log

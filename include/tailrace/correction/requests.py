@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from tailrace.correction.intervals import Interval
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.duration import format_duration, format_time
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 

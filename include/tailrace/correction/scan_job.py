@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.answers.model import AffectedAnswers
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.ranges import Ranges
+from tailrace.ground.arrow.ranges import Ranges
 from tailrace.kind.protocol import WindowedKind
 from tailrace.storage.log import Piece, Reader
 

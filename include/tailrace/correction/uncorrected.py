@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tailrace.correction.intervals import Interval, corrected_intervals, gap_of, near_gaps, uncovered
 from tailrace.correction.late_in_sessions import late_in_sessions
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ints
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ints
 from tailrace.ground.time_limits import BEFORE_ALL, LATEST_MS
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES

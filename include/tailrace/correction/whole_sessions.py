@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.answers.affected_sessions import AffectedSessions
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.ground.ranges import merge_ranges
+from tailrace.ground.arrow.ranges import merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 
 _WIDENED = 4  # factor by which reading is extended if a run continues beyond it

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.object_path import Location
-from tailrace.sources.object_files import open_location
+from tailrace.ground.files.object_path import Location
+from tailrace.sources.discovery.object_files import open_location
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_files import read_commit, resolve_file

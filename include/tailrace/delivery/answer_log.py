@@ -20,17 +20,17 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.answers.identity import Identity
 from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground import matching
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import last_indices, select
+from tailrace.ground.arrow.ranges import overlap
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.ground.matching import last_indices, select
 from tailrace.ground.near_names import nearest
-from tailrace.ground.ranges import overlap
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import with_times
 from tailrace.sources.answers_source import ANSWER, AS_OF
-from tailrace.sources.object_files import open_location
+from tailrace.sources.discovery.object_files import open_location
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.storage.results import AnswerGroups, AnswerTables
 

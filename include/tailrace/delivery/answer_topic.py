@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tailrace.delivery.topic_position import TopicPosition
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.json_rows import json_rows
 from tailrace.ground.errors import refuse
-from tailrace.ground.json_rows import json_rows
 from tailrace.query.query import Query
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.storage.layout import Layout
 from tailrace.tables.every import ANSWER_TIMES
 
 if TYPE_CHECKING:
-    from tailrace.sources.kafka_access import AccessErrors
-    from tailrace.sources.kafka_producer import TopicWriter
+    from tailrace.sources.kafka.kafka_access import AccessErrors
+    from tailrace.sources.kafka.kafka_producer import TopicWriter
 
 _MS = pa.timestamp("ms", "UTC")
 
 
 def _new_producer(access: AccessErrors) -> Any:
-    from tailrace.sources.kafka_producer import new_producer
+    from tailrace.sources.kafka.kafka_producer import new_producer
 
     return new_producer(access)
 
@@ -114,7 +114,7 @@ class AnswerTopic:
             raise
 
     def _new_writer(self) -> TopicWriter:
-        from tailrace.sources.kafka_producer import TopicWriter
+        from tailrace.sources.kafka.kafka_producer import TopicWriter
 
         return TopicWriter(self.servers, self.topic, self.make_producer)
 
@@ -137,7 +137,7 @@ def check_answer_topic(query: Query, is_new: bool) -> None:
     declared = query.answers.kafka
     if declared is None:
         return
-    from tailrace.sources.kafka_client import Topic
+    from tailrace.sources.kafka.kafka_client import Topic
 
     servers = _servers(declared)
     servers.settings()

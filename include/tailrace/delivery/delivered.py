@@ -13,8 +13,8 @@ from typing import Self
 
 from deltalake import DeltaTable
 
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables

@@ -16,11 +16,11 @@ from deltalake import DeltaTable
 
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges, merge_ranges
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.times import with_times
 from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.results import AnswerGroups, AnswerTables
 from tailrace.tables.every import in_ms

@@ -23,9 +23,9 @@ from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.postgres_target import PostgresTarget
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import first_indices, number_rows, select
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.matching import first_indices, number_rows, select
+from tailrace.ground.arrow.times import with_times
 from tailrace.kind.protocol import Kind
 from tailrace.query.answers_section import POSTGRES
 from tailrace.query.query import Query

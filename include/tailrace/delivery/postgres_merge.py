@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from tailrace.delivery.postgres_copy import copy
 from tailrace.delivery.postgres_schema import names
 from tailrace.delivery.postgres_target import PostgresTarget
-from tailrace.ground.matching import select
-from tailrace.ground.times import TIME
-from tailrace.sources.postgres_server import quoted
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.times import TIME
+from tailrace.sources.lookup.postgres_server import quoted
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor

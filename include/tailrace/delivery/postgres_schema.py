@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.ground.errors import refuse
 from tailrace.query.query import Query
-from tailrace.sources.postgres_server import quoted
+from tailrace.sources.lookup.postgres_server import quoted
 
 _FILL = 80
 """The percentage of a page that new rows fill: a newer version of a row then fits beside it, and changes no index."""

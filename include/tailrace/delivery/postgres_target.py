@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.delivery.postgres_schema import UNIQUE, AnswerColumns, TableKey
 from tailrace.ground.errors import Busy, Problem, refuse
-from tailrace.sources.postgres_server import quoted, takes_lock
-from tailrace.sources.postgres_table import PostgresTable
+from tailrace.sources.lookup.postgres_server import quoted, takes_lock
+from tailrace.sources.lookup.postgres_table import PostgresTable
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
-from tailrace.ground.key_lists import key_columns
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.key_lists import key_columns
+from tailrace.ground.arrow.times import with_times
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
 from tailrace.storage.results import public_columns

@@ -27,15 +27,15 @@ from tailrace.delivery.delivered import note_delivered, open_answers
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
 from tailrace.delivery.topic_position import TopicPosition, declared_topic
-from tailrace.ground import matching
-from tailrace.ground.matching import select
-from tailrace.ground.object_path import Location
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.times import with_times
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import with_times
 from tailrace.kind.protocol import Kind
 from tailrace.query.answers_section import TOPIC
 from tailrace.query.query import Query
-from tailrace.sources.object_files import open_location
+from tailrace.sources.discovery.object_files import open_location
 from tailrace.storage.checkpoint import require_corrections
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.layout import Layout

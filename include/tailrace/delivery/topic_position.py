@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tailrace.delivery.answer_changes import Position
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 

@@ -33,9 +33,9 @@ from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.facts import Fact, Facts
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.ground.wire import Batches
 
 _OF_STREAMS = ("latest", "last_end")
 _APART = ("facts", "idle_ms", "expected")

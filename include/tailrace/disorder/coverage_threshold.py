@@ -12,7 +12,7 @@ from tailrace.disorder.error_model import Arrays, Floats, Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
 from tailrace.disorder.tick_statistics import TickRows, TickStatistics
-from tailrace.ground.columns import group_sums, pair
+from tailrace.ground.arrow.columns import group_sums, pair
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 from tailrace.disorder.arrival_curves import AGES, NO_CURVES, ArrivalCurves, CoverageCurves
 from tailrace.disorder.error_model import Floats, Ints
 from tailrace.disorder.tick_statistics import TickRows
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.wire import Batches
 from tailrace.windows.windows import Windows
 
 _PREFIX = "expected."

@@ -14,7 +14,7 @@ from tailrace.disorder.error_model import Floats, Ints
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.disorder.tick_statistics import TickStatistics
-from tailrace.ground.columns import group_sums
+from tailrace.ground.arrow.columns import group_sums
 from tailrace.windows.windows import Windows
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Ints, group_sums
+from tailrace.ground.arrow.columns import Ints, group_sums
 from tailrace.windows.windows import Windows
 
 

@@ -22,8 +22,8 @@ from tailrace.drivers.kubernetes import Kubernetes
 from tailrace.drivers.platform_http import Credentials
 from tailrace.drivers.yarn import Yarn
 from tailrace.ground.errors import Damaged, Problem
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 
 _LOOK_AGAIN_S = 1.0
 

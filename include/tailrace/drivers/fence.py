@@ -19,7 +19,7 @@ import psutil
 
 from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.drivers.homes import resolved
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.polling import polls
 from tailrace.storage.warehouses import location_of
 

@@ -11,8 +11,8 @@ from hashlib import sha256
 from itertools import count
 
 from tailrace.drivers.driver_host import DriverHost
-from tailrace.ground.files import is_url
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.object_path import Location
 
 _HASH_DIGITS = 12
 

@@ -25,9 +25,9 @@ from tailrace.drivers import fence
 from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground import json_log
 from tailrace.ground.errors import Refused
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.locales import utf_8_locale
-from tailrace.ground.object_path import Location
 from tailrace.ground.retries import LONGEST_S, pause_s
 from tailrace.storage.deployment import DEPLOYMENT, await_deployment, deployment_file
 from tailrace.storage.warehouses import location_of

@@ -15,7 +15,7 @@ from tailrace.drivers.platform_http import Credentials
 from tailrace.drivers.yarn import Yarn
 from tailrace.ground import passed_variables
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.spark.package_archive import NAME, package_archive
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # if the driver host is itself a pod

@@ -16,7 +16,7 @@ from tailrace.drivers.driver_host import Driver, State
 from tailrace.drivers.programs import checked
 from tailrace.drivers.rpc import ALREADY_ADDED, BAD_NAME, CANT_REREAD, STILL_RUNNING, Rpc, TransientFault
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.ground.polling import polls
 
 _LOOK_AGAIN_S = 0.1

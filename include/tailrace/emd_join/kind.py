@@ -16,7 +16,7 @@ from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
 from tailrace.emd_join.methods import LOADS, SpreadingMethod
 from tailrace.emd_join.search import Found, HistogramColumns, HistogramSearch
 from tailrace.emd_join.search_cost import FILTER, SOLVE
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.kind.column_use import of_side
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input, Reject

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tailrace.emd_join.ground_distance import Costs, fault
-from tailrace.ground.regular_files import open_regular, regular_status
+from tailrace.ground.files.regular_files import open_regular, regular_status
 
 MOST_BINS = 512
 """The most bins of a matrix. Checking that it is a metric takes a second, each time a query is loaded."""

@@ -12,7 +12,7 @@ import numpy as np
 from tailrace.emd_join.columns import derived_name
 from tailrace.emd_join.normal_bound import moments
 from tailrace.emd_join.search import HistogramColumns, Rows, Values
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.ground.duration import format_duration
 from tailrace.partition import feedback_balancing
 from tailrace.partition.by_span import ByHash, ByHoughCell, BySpan, cells_of, codes_of, span_of, tasks_of_spans

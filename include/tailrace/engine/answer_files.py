@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.disorder.ticks import end_of
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.facts import Fact
-from tailrace.ground.object_path import Location
-from tailrace.ground.times import with_times
-from tailrace.ground.written_files import FILES
+from tailrace.ground.files.object_path import Location
+from tailrace.ground.files.written_files import FILES
 from tailrace.kind.protocol import Enrichment
 
 FIRST_BLOCK, MOST_TUPLES, MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20

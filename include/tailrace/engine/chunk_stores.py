@@ -18,9 +18,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from tailrace.engine.content_cache import ContentCache
-from tailrace.ground import wire
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.arrow import wire
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location, ObjectPath
 from tailrace.operators.chunk import Chunk, Chunks
 
 _SUFFIX = ".arrow"

@@ -15,9 +15,9 @@ from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.engine.stream_records import StreamRecords, types_seen
 from tailrace.expressions.projection import Projection
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
 from tailrace.ground.facts import TABLE
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.column_use import IDENTITY, ColumnUse
 from tailrace.kind.inputs import ColumnTypes

@@ -11,8 +11,8 @@ from tailrace.expressions.types import column_type
 from tailrace.ground.errors import Problem, Unfit, as_unfit
 from tailrace.sources.column_rules import require_fit
 from tailrace.sources.columns import SourceMapping
+from tailrace.sources.formats.type_names import data_type
 from tailrace.sources.segments import Types
-from tailrace.sources.type_names import data_type
 
 
 def with_derived(stream: str, columns: SourceMapping, types: Types) -> Types:

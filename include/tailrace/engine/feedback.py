@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.engine.task_change import TaskChange, change_after
-from tailrace.ground.columns import Floats, group_sums, pair
+from tailrace.ground.arrow.columns import Floats, group_sums, pair
 from tailrace.ground.facts import Facts, newest
 from tailrace.kind.capabilities import LoadBalanced
 from tailrace.kind.protocol import Kind

@@ -18,7 +18,7 @@ from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.task_change import TaskChange
 from tailrace.engine.task_states import CLOCK, StateOwner, TaskStates
-from tailrace.ground.wire import Batches
+from tailrace.ground.arrow.wire import Batches
 from tailrace.operators.chunk import chunks_of
 from tailrace.sources.segments import Segment
 

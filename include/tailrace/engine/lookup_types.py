@@ -13,8 +13,8 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import id_type
-from tailrace.sources.key_index import meets
-from tailrace.sources.lookup_table import column_type, key_type
+from tailrace.sources.lookup.key_index import meets
+from tailrace.sources.lookup.lookup_table import column_type, key_type
 from tailrace.sources.segments import Types
 
 _ALIKE = "columns of one type, or an integer and a text: 7 meets '7'"

@@ -13,8 +13,8 @@ import pyarrow as pa
 from tailrace.engine.pipeline import PreparedSegment
 from tailrace.engine.query_clock import SegmentStatistics
 from tailrace.engine.task import SegmentRows
-from tailrace.ground import wire
-from tailrace.ground.wire import Batches
+from tailrace.ground.arrow import wire
+from tailrace.ground.arrow.wire import Batches
 
 Message = tuple[str, bytes]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Ints, unify
-from tailrace.ground.times import ARRIVAL_US
+from tailrace.ground.arrow.columns import Ints, unify
+from tailrace.ground.arrow.times import ARRIVAL_US
 from tailrace.ground.words import counted
 
 Content = Literal["equal", "other"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.duration import format_time
 from tailrace.ground.words import counted
 

@@ -17,16 +17,16 @@ from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.engine.task import SegmentRows, Task
 from tailrace.engine.task_change import TaskChange, task_change
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import group_sums, pair, single_batch
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import group_sums, pair, single_batch
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.facts import TABLE, newest, tables_in_force
-from tailrace.ground.object_path import Location
-from tailrace.ground.wire import Batches
+from tailrace.ground.files.object_path import Location
 from tailrace.kind.capabilities import Preaggregating, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.sources import history
-from tailrace.sources.lookups import NO_VERSIONS, Versions, stored_versions
+from tailrace.sources.lookup.lookups import NO_VERSIONS, Versions, stored_versions
 from tailrace.sources.segments import Segment
 from tailrace.windows.windows import Windows
 

@@ -20,10 +20,10 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.repeats import Repeats
 from tailrace.engine.row_buffer import Cut
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
-from tailrace.ground import wire
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow import wire
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import sample_schema, tick_contents
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.windows.windows import Windows

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints, unify
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints, unify
+from tailrace.ground.arrow.times import ARRIVAL_US
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import ARRIVAL_US
-from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
 

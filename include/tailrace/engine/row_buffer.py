@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Ints, single_batch
+from tailrace.ground.arrow.columns import Ints, single_batch
 
 
 @dataclass(frozen=True)

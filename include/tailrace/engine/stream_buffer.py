@@ -12,9 +12,9 @@ from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.engine.row_buffer import Cut, raise_ticks, renumber, split_at
-from tailrace.ground.columns import Ints, single_batch
+from tailrace.ground.arrow.columns import Ints, single_batch
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.wire import Batches
 
 Newest = tuple[int, int]
 """A tick, and its end in ms."""

@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
 from tailrace.engine.stream_records import StreamRecords
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.object_path import Location
-from tailrace.ground.sortable import to_sortable_text
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.sortable import to_sortable_text
+from tailrace.ground.files.object_path import Location
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.kafka_topic import ID
-from tailrace.sources.lookups import NO_VERSIONS, Versions
+from tailrace.sources.formats.file_format import SegmentReader
+from tailrace.sources.kafka.kafka_topic import ID
+from tailrace.sources.lookup.lookups import NO_VERSIONS, Versions
 from tailrace.sources.segments import RawSegment, Segment, Types
 
 

@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.engine.derived_columns import bound
+from tailrace.ground.arrow.number_types import cast_values
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US, joined_times
 from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.facts import Subject
-from tailrace.ground.number_types import cast_values
-from tailrace.ground.object_path import Location
-from tailrace.ground.times import ARRIVAL_US, EVENT_US, joined_times
+from tailrace.ground.files.object_path import Location
 from tailrace.kind.column_use import IDENTITY, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import id_type, key_type
-from tailrace.sources.lookups import Versions, stored_versions
+from tailrace.sources.lookup.lookups import Versions, stored_versions
 from tailrace.sources.segments import Types
 from tailrace.sources.sound_times import Times
 

@@ -19,9 +19,9 @@ from tailrace.engine.chunk_stores import ChunkStore, delete_unnamed, store_new
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.repeats import with_positions, without
 from tailrace.engine.row_buffer import RowBuffer
-from tailrace.ground import wire
-from tailrace.ground.columns import single_batch
-from tailrace.ground.wire import Batches
+from tailrace.ground.arrow import wire
+from tailrace.ground.arrow.columns import single_batch
+from tailrace.ground.arrow.wire import Batches
 from tailrace.kind.capabilities import combined, for_task
 from tailrace.kind.protocol import WindowedKind
 from tailrace.kind.step import Step

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tailrace.engine.chunk_stores import LostChunk
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 
 _HEADER_BYTES = 4  # the checksum of the state
 

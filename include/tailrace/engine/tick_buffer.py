@@ -16,9 +16,9 @@ from tailrace.disorder import ticks as ticking
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.row_buffer import Cut
 from tailrace.engine.stream_buffer import Newest, StreamBuffer
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.wire import Batches
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.grouping import How
-from tailrace.ground.value_column import Floats, Ints, ValueColumn, is_of_64_bits, stored_type
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.grouping import How
+from tailrace.ground.arrow.value_column import Floats, Ints, ValueColumn, is_of_64_bits, stored_type
 from tailrace.windows.panes import Arrays
 
 _LOW = np.int64(0xFFFFFFFF)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tailrace.functions.accumulators import Count, Extreme
 from tailrace.functions.coverage import extreme
 from tailrace.functions.function import BoundFunction, Function, SecondColumn, Values, to_type
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
-from tailrace.ground.value_column import ValueColumn, is_of_64_bits, ranks, stored_type
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US, whole_times
+from tailrace.ground.arrow.value_column import ValueColumn, is_of_64_bits, ranks, stored_type
 from tailrace.windows.panes import Arrays
 
 Choice = Literal["first", "last", "min", "max"]

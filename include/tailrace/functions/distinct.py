@@ -13,8 +13,8 @@ from tailrace.functions.accumulators import Accumulator, Count
 from tailrace.functions.function import BoundFunction, Function, Values, to_integers
 from tailrace.functions.kept import Kept, KeptInOrder, lists
 from tailrace.functions.sums import bind_avg, bind_sum
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import ValueColumn, restored, stored_type
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import ValueColumn, restored, stored_type
 from tailrace.windows.panes import Arrays
 
 if TYPE_CHECKING:

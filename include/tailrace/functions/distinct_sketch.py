@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from datasketches import compact_theta_sketch, theta_union, update_theta_sketch
 
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Ints, ValueColumn
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Ints, ValueColumn
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.panes import Arrays
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.functions.accumulators import Accumulator, Count
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.number_types import is_number
-from tailrace.ground.value_column import ValueColumn, restored, stored_type
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.number_types import is_number
+from tailrace.ground.arrow.value_column import ValueColumn, restored, stored_type
 from tailrace.windows.panes import Arrays
 
 

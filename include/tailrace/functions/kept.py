@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.functions.chosen import ORDER, order_of
-from tailrace.ground.columns import pair
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, restored, stored_type
+from tailrace.ground.arrow.columns import pair
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Floats, Ints, ValueColumn, ranks, restored, stored_type
 from tailrace.windows.panes import Arrays
 
 

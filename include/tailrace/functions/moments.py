@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.functions.function import BoundFunction, Function, Values
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Floats, ValueColumn
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Floats, ValueColumn
 from tailrace.windows.panes import Arrays
 
 

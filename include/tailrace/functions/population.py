@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 _NOISE = 1e-12  # a smaller cv² may only come from rounding
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tailrace.functions.population import Population
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 STEPS = 14
 """Bisection steps of the search for f, which determine it to a ten-thousandth."""

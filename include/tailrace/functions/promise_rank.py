@@ -8,7 +8,7 @@ from math import ceil, floor
 import numpy as np
 
 from tailrace.functions.population import Population
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 MOST = 100_000
 """Upper bound on n: larger windows count as windows of this many tuples, which is on the safe side."""

@@ -14,8 +14,8 @@ import pyarrow as pa
 from tailrace.functions.coverage import ranked
 from tailrace.functions.function import BoundFunction, Function, Values, to_doubles, to_type
 from tailrace.functions.kept import Kept
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Floats, Ints
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import Floats, Ints
 from tailrace.windows.panes import Arrays
 
 

@@ -13,8 +13,8 @@ from tailrace.functions.accumulators import Count, ExactTotal, Total
 from tailrace.functions.coverage import counted
 from tailrace.functions.function import BoundFunction, Function, Values, to_doubles, to_integers
 from tailrace.functions.promise_mean import mean, total
-from tailrace.ground.number_types import EXACT
-from tailrace.ground.value_column import decimals, is_exact
+from tailrace.ground.arrow.number_types import EXACT
+from tailrace.ground.arrow.value_column import decimals, is_exact
 from tailrace.windows.panes import Arrays
 
 MOST_DIGITS, _MORE_DIGITS = 38, 10

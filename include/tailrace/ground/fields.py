@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tailrace.ground.duration import Duration, parse_time_ms
-from tailrace.ground.files import is_url
-from tailrace.ground.object_urls import FORMS, parse_declared_url
-from tailrace.ground.source_roots import outside_roots
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.object_urls import FORMS, parse_declared_url
+from tailrace.ground.files.source_roots import outside_roots
 
 MOST_IN_LIST = 100_000
 """The greatest limit of a list in an answer."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tailrace.disorder.error_model import SAMPLE, ErrorModel, Promises
 from tailrace.disorder.tick_statistics import TickContents
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 from tailrace.ground.errors import Problem
 from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.routes import TaskSlot

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Floats
-from tailrace.ground.number_types import is_number
+from tailrace.ground.arrow.columns import Floats
+from tailrace.ground.arrow.number_types import is_number
 from tailrace.kind.protocol import Kind
 
 

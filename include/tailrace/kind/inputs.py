@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.column_use import AGGREGATION, FILTER, IDENTITY, SORT, ColumnUse
 from tailrace.kind.table_place import TablePlace
 

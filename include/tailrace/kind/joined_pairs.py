@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.ground.arrow.columns import Floats, Ints, single_batch
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.ground.errors import Problem
-from tailrace.ground.times import EVENT_US
 from tailrace.kind.capabilities import FAILURE
 from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.key_lists import key_columns
+from tailrace.ground.arrow.key_lists import key_columns
 from tailrace.kind.column_use import ColumnUse
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.by_pair import PairAnswers
-from tailrace.ground.columns import single_batch
+from tailrace.ground.arrow.columns import single_batch
 
 
 class PairQuality(ABC):

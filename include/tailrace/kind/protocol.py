@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Ints
-from tailrace.ground.object_path import Location
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.files.object_path import Location
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step

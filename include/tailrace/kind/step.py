@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 
 class Step(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 
 _ROW_BYTES, _BATCH_BYTES = 500, 100_000  # bytes that are copied in the time of placing a row, and of searching a batch
 

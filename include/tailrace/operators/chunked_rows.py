@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import single_batch
+from tailrace.ground.arrow.columns import single_batch
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.operators.chunk import Chunk
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.ground.arrow.columns import Floats, Ints, single_batch
 from tailrace.operators.chunk import Chunk, Chunks, take
 from tailrace.operators.chunked_rows import ChunkedRows
 

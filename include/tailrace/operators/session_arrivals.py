@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import pair
+from tailrace.ground.arrow.columns import pair
 from tailrace.windows.panes import Ints
 from tailrace.windows.sessions import SessionRuns, Sessions, runs_of, touching
 

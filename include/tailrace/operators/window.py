@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import pair, unify
+from tailrace.ground.arrow.columns import pair, unify
 from tailrace.windows.panes import AT_ONCE, Ints, KeyedRows, Summary, evaluate_windows
 from tailrace.windows.windows import Windows
 

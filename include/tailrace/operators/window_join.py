@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.ground.arrow.columns import Floats, Ints, single_batch
 from tailrace.operators.chunk import Chunks, take
 from tailrace.operators.chunked_rows import ChunkedRows
 from tailrace.operators.interval_join import Match, Matches, in_order, match_new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk import Context
 
-from tailrace.orchestration import driver_lifecycle
+from tailrace.drivers import driver_lifecycle
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.stream_operators import DEPLOYED, WATCHED, StreamOperator
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S

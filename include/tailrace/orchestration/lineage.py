@@ -38,7 +38,7 @@ from tailrace.query.column_lineage import Origin, column_lineage
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.declared_source import DeclaredSource
-from tailrace.sources.dimension_sources import postgres_table
+from tailrace.sources.lookup.dimension_sources import postgres_table
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables

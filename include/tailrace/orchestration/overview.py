@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import deployed_program, resolved
 from tailrace.ground.duration import format_time
 from tailrace.ground.query_names import is_query_name
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_notes import to_correct, unread
 from tailrace.storage.begun import begun

@@ -9,8 +9,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tailrace.ground.connections import parse_connection, variable_of
 from tailrace.query.query import Query
-from tailrace.sources.kafka_servers import brokers_of
-from tailrace.sources.postgres_server import address_of
+from tailrace.sources.kafka.kafka_servers import brokers_of
+from tailrace.sources.lookup.postgres_server import address_of
 from tailrace.storage.warehouses import connection_of_warehouse
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from airflow.configuration import conf
 
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 
 VARIABLE = "AIRFLOW_ADMIN_PASSWORD"
 REFUSED = 2

@@ -6,8 +6,9 @@ from typing import Any
 
 from airflow.sdk import Context
 
+from tailrace.drivers import driver_lifecycle
 from tailrace.ground.errors import refuse
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.reported_job import ReportedJob
 from tailrace.storage.layout import Layout
 

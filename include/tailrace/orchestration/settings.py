@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import parse
 from tailrace.query.query import Query

@@ -9,9 +9,10 @@ import pyarrow.dataset as ds
 
 from tailrace.api.to_correct import ToCorrect
 from tailrace.disorder.policies import policy_from_json
+from tailrace.drivers import edits
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import edits, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, NoReturn
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
 
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_host import Driver, DriverHost
+from tailrace.drivers.edits import in_words
 from tailrace.drivers.liveness import LivenessVerdict
+from tailrace.drivers.writable import require_writable
 from tailrace.ground.errors import Refused, Unfit
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.alert_watch import alert_of_end
-from tailrace.orchestration.edits import in_words
 from tailrace.orchestration.event_extra import add_to_events
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.lineage_mixin import LineageMixin
@@ -25,7 +27,6 @@ from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
-from tailrace.orchestration.writable import require_writable
 from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout

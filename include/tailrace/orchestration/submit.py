@@ -12,10 +12,11 @@ from typing import Any, Self
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from tailrace.drivers.submission import submitted_files
-from tailrace.ground import json_log, source_roots
+from tailrace.ground import json_log
 from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
-from tailrace.ground.object_path import Location, on_disk
+from tailrace.ground.files import source_roots
+from tailrace.ground.files.object_path import Location, on_disk
 from tailrace.orchestration import settings, spark_connection
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared

@@ -12,13 +12,14 @@ from typing import Any
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from tailrace.drivers import driver_lifecycle
 from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.health_log import HealthLog
 from tailrace.drivers.liveness import LivenessJudge, LivenessVerdict
 from tailrace.ground.duration import format_time
-from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration import settings
 from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.orchestration.driver_metrics import DriverMetrics
-from tailrace.orchestration.health_log import HealthLog
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 

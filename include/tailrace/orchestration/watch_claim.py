@@ -13,7 +13,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from tailrace.drivers.homes import resolved
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.orchestration.triggers import OVER
 from tailrace.storage.layout import Layout
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from tailrace.answers.versions import without_retracted
-from tailrace.ground.matching import number_rows, select
+from tailrace.ground.arrow.matching import number_rows, select
 from tailrace.panels.answer_ids import AnswerId, no_id
 from tailrace.panels.answer_summary import summary_of
 from tailrace.panels.answer_versions import row_key, shown_columns

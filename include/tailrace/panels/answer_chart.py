@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AnswerModel
-from tailrace.ground.number_types import as_doubles, is_number
+from tailrace.ground.arrow.number_types import as_doubles, is_number
 from tailrace.panels.answer_versions import SideBySide
 from tailrace.panels.panel import Shown
 from tailrace.panels.thinning import extremes

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.by_session import BySession
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
 from tailrace.ground.duration import format_time, rounded_duration
 from tailrace.panels.cells import Cell, ShownColumn
 from tailrace.panels.late_tuples import LateTuples

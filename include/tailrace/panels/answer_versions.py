@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import streamed_versions, without_retracted
-from tailrace.ground import matching
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.columns import Ints
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.results import hidden_columns
 

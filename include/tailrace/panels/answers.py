@@ -10,10 +10,10 @@ from pydantic import Field
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AnswerModel
 from tailrace.correction.uncorrected import Uncorrected
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.errors import Damaged, Problem, Refused
-from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.kind.protocol import windowed
 from tailrace.panels.answer_chart import AnswerChart, chart_of

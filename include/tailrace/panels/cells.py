@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.number_types import EXACT
+from tailrace.ground.arrow.number_types import EXACT
 from tailrace.panels.panel import Shown
 from tailrace.tables.every import ANSWER_TIMES
 

@@ -13,8 +13,8 @@ from pydantic import ConfigDict, Field
 
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.columns import Floats, Ints
-from tailrace.ground.matching import select
+from tailrace.ground.arrow.columns import Floats, Ints
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView

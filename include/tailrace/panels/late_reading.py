@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tailrace.correction.scan_job import no_tuples
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground import matching
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ranges, overlap
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges, overlap
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.kind.protocol import windowed
 from tailrace.panels.query_view import QueryView

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges
 from tailrace.ground.errors import refuse
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ranges
 from tailrace.kind.protocol import windowed
 from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.query_view import QueryView

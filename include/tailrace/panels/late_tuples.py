@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.by_session import BySession
 from tailrace.answers.identity import SIDES
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.errors import SourceChanged
-from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.panels.late_reading import OF_ROW, TooManyRows, tuples_of
 from tailrace.panels.pieces import Pieces

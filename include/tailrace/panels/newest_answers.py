@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
-from tailrace.ground import matching
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.errors import refuse
-from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.answer_versions import row_key
 from tailrace.panels.query_view import QueryView

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.words import counted
 from tailrace.panels.cells import texts_of
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown

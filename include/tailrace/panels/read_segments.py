@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from tailrace.ground.columns import Ints, encode
+from tailrace.ground.arrow.columns import Ints, encode
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.tables import Tables
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.columns import Ints
-from tailrace.ground.matching import select
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.matching import select
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import naming_what_is_lost
 from tailrace.storage.rejections import OTHERS, counted_as, without_values

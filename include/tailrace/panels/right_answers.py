@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.versions import without_retracted
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import select
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.matching import select
 from tailrace.kind.column_errors import column_errors
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView

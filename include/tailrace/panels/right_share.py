@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import without_retracted
-from tailrace.ground import matching
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow import matching
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.answer_versions import differ
 from tailrace.panels.panel import Shown

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.dataset as ds
 
-from tailrace.ground.ranges import Ints
+from tailrace.ground.arrow.ranges import Ints
 from tailrace.panels.arrival_range import read_metrics
 from tailrace.panels.panel import Shown
 from tailrace.storage.tables import Tables

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Ints, encode
+from tailrace.ground.arrow.columns import Ints, encode
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.panel import Shown
 from tailrace.panels.stream_progress import StreamProgress
 from tailrace.query.query import Query
-from tailrace.sources.kafka_cuts import TopicCut
-from tailrace.sources.kafka_source import KafkaSource
+from tailrace.sources.kafka.kafka_cuts import TopicCut
+from tailrace.sources.kafka.kafka_source import KafkaSource
 
 MOST_PARTITIONS, MOST_FILES = 50, 50
 """The numbers of shown partitions and files, the newest ones."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.words import counted
 from tailrace.panels.holding import StreamWait, what_holds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 
 MOST_POINTS = 600
 """The approximate number of points of a page's series."""

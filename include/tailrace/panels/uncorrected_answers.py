@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_session import BySession
 from tailrace.correction.intervals import Interval, corrected_intervals, gap_of, near_gaps, uncovered
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.duration import ms
-from tailrace.ground.matching import select
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.progress import committed_until
 from tailrace.storage.results import Overlapping

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.ground.arrow.columns import Floats, Ints, group_sums
 from tailrace.ground.facts import Facts
 from tailrace.partition.by_key import hash_of, task_of
 from tailrace.partition.grid import Grid

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import unify
+from tailrace.ground.arrow.columns import unify
+from tailrace.ground.arrow.value_column import ValueColumn, is_of_64_bits
 from tailrace.ground.facts import Facts
-from tailrace.ground.value_column import ValueColumn, is_of_64_bits
 from tailrace.partition.routes import Routes
 
 _BASE = np.uint64(0x100000001B3)

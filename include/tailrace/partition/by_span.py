@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.ground.facts import Fact, Facts
 from tailrace.partition.by_key import hash_of, task_of
 from tailrace.partition.routes import LEFT, Routes

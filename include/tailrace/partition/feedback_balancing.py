@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.ground.arrow.columns import Floats, Ints, group_sums
 
 _ROUNDING = 1 + 1e-9  # multiple of the mean, which keeps hot spans fewer than tasks, even if sums are rounded
 _STEPS = 24  # bisections of the level, to less than a 10^7th of the load

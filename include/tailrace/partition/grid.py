@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 
 MOST_CELLS = 1024
 """The most cells along a side, so that a double holds a cell's number with a fraction."""

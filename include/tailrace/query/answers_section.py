@@ -9,8 +9,8 @@ from pydantic import Field
 
 from tailrace.ground.duration import Duration
 from tailrace.ground.fields import Section
-from tailrace.sources.kafka_topic import KafkaTopic
-from tailrace.sources.postgres_table import PostgresTable
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
+from tailrace.sources.lookup.postgres_table import PostgresTable
 
 CURRENT, TOPIC, POSTGRES = "current", "kafka", "postgres"
 """The names of delivery targets: the table `current`, which every query has, and the fields for other targets."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.expressions.expression import parse
-from tailrace.ground.answer_columns import WINDOW_TIMES
+from tailrace.ground.arrow.answer_columns import WINDOW_TIMES
 from tailrace.ground.facts import TABLE
 from tailrace.kind.column_use import FILTER, IDENTITY, JOIN, TRANSFORMATION, ColumnUse
 from tailrace.query.query import Query
 from tailrace.query.sections import StreamSection
 
 if TYPE_CHECKING:
-    from tailrace.sources.lookups import Lookup
+    from tailrace.sources.lookup.lookups import Lookup
 
 
 class Origin(NamedTuple):

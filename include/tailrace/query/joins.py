@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from tailrace.answers.identity import SIDES
 from tailrace.emd_join.section import EmdJoinSection
-from tailrace.ground.answer_columns import WINDOW_TIMES
+from tailrace.ground.arrow.answer_columns import WINDOW_TIMES
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
 from tailrace.kind.column_use import IDENTITY, JOIN, TRANSFORMATION, ColumnUse

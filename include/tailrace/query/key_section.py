@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
+from tailrace.ground.arrow.times import SEPARATORS
 from tailrace.ground.fields import Column, field_error, renamed_in_sql
-from tailrace.ground.times import SEPARATORS
 from tailrace.tables.every import ANSWERED
 
 _MOST_KEYS = 16

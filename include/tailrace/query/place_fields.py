@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.ground.errors import Problem
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.query.query import Query
 
 _FIELD = "path"

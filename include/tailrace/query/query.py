@@ -25,7 +25,7 @@ from tailrace.query.structure import structure_of
 from tailrace.sources.answers_source import AnswersSource
 
 if TYPE_CHECKING:
-    from tailrace.sources.lookups import Lookup
+    from tailrace.sources.lookup.lookups import Lookup
 
 
 class Correction(Section):

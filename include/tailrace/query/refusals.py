@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.answer_columns import HAVING
+from tailrace.ground.arrow.answer_columns import HAVING
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
 from tailrace.query.disorder_section import Disorder

@@ -30,12 +30,12 @@ from tailrace.ground.fields import (
 from tailrace.kind.table_place import OnNoMatch
 from tailrace.query.key_section import Key, NullKey
 from tailrace.sources.answers_source import EVENT_TIMES, AnswersSource
-from tailrace.sources.kafka_source import KafkaSource
-from tailrace.sources.path_sources import DeltaSource, FileSource, ReplaySource
-from tailrace.sources.table_section import TableSection
+from tailrace.sources.discovery.path_sources import DeltaSource, FileSource, ReplaySource
+from tailrace.sources.kafka.kafka_source import KafkaSource
+from tailrace.sources.lookup.table_section import TableSection
 
 if TYPE_CHECKING:
-    from tailrace.sources.lookups import Lookup
+    from tailrace.sources.lookup.lookups import Lookup
 
 
 def _by_name(columns: Any) -> Any:
@@ -81,8 +81,8 @@ class LookupSection(TableSection):
 
     def build(self, stream: str, name: str) -> Lookup:
         """Build the lookup of a stream, by its name."""
-        from tailrace.sources.lookup_table import LookupTable  # noqa: PLC0415 (slow; DAG files import this)
-        from tailrace.sources.lookups import Lookup  # noqa: PLC0415
+        from tailrace.sources.lookup.lookup_table import LookupTable  # noqa: PLC0415 (slow; DAG files import this)
+        from tailrace.sources.lookup.lookups import Lookup  # noqa: PLC0415
 
         section = f"streams.{stream}.lookup.{name}"
         fields = dict.fromkeys(self.key.values(), f"{section}.key")
@@ -128,7 +128,7 @@ def check_corrections(
 
 
 Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource | AnswersSource, Field(discriminator="format")]
-"""A stream's source. A new type of source is a member here; a new file format is a line in `sources/formats.py`."""
+"""A stream's source. A new type of source is a member here; a new file format is a line in the registry of formats."""
 
 _WITH_IDS = [
     tag

@@ -16,7 +16,7 @@ from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.functions.promise import refusal, threshold_refusal
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.answer_columns import VALUE, WINDOW_TIMES
+from tailrace.ground.arrow.answer_columns import VALUE, WINDOW_TIMES
 from tailrace.ground.fields import field_error
 from tailrace.kind.column_use import GROUP_BY, IDENTITY, TRANSFORMATION, WINDOW, ColumnUse
 from tailrace.query.key_section import check_key_names

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.ground.regular_files import open_regular
+from tailrace.ground.files.regular_files import open_regular
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
 _SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape that stands for no character

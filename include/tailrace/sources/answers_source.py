@@ -13,12 +13,12 @@ from pydantic import Field
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.fields import Name
-from tailrace.ground.files import is_url
+from tailrace.ground.files.atomic_files import is_url
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
-from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats.file_format import SegmentReader
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import Segment, Types, require_taken
 
 ANSWER, AS_OF = "answer", "as_of"

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.errors import refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import TIME
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digits, a string, a date or a timestamp"

@@ -10,19 +10,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.expressions.projection import Projection
-from tailrace.ground.number_types import cast_values
+from tailrace.ground.arrow.number_types import cast_values
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.ground.time_limits import LATEST_MS
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.column_use import AGGREGATION, ColumnUse
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_values
 from tailrace.sources.columns import SourceMapping
+from tailrace.sources.formats.utf_8 import not_utf_8, without
 from tailrace.sources.ids_and_keys import read_ids, read_keys
-from tailrace.sources.lookups import NO_VERSIONS, Versions, look_up
+from tailrace.sources.lookup.lookups import NO_VERSIONS, Versions, look_up
 from tailrace.sources.record_times import read_times
 from tailrace.sources.sound_times import Sound, Times, select
 from tailrace.sources.time_units import is_finer, with_units
-from tailrace.sources.utf_8 import not_utf_8, without
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from tailrace.expressions.types import column_type
+from tailrace.ground.arrow.number_types import is_number
 from tailrace.ground.errors import refuse
-from tailrace.ground.number_types import is_number
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.ids_and_keys import is_grouped_as_is

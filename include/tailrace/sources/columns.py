@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.expressions.projection import WHERE, Projection
-from tailrace.ground.columns import Ints
-from tailrace.ground.key_lists import KEY_PART
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.arrow.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import UsedColumns
 
 if TYPE_CHECKING:
-    from tailrace.sources.lookups import Lookup
+    from tailrace.sources.lookup.lookups import Lookup
 
 
 LOOKUP_KEY = "key of a lookup, "
@@ -31,7 +31,7 @@ class SourceMapping(UsedColumns):
     Attributes
     ----------
     key : str, tuple of str or None
-        With several columns, the tuple's key is a text with their values, see `ground.key_lists`.
+        With several columns, the tuple's key is a text with their values, see `ground.arrow.key_lists`.
     groups_nulls : bool
         Whether a null in a column of the key is a value of its own; otherwise the record is rejected.
     earliest_ms, ahead_ms, latest_ms : int

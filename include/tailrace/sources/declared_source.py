@@ -14,12 +14,12 @@ from typing import ClassVar, Protocol, Self
 
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Name, Section
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.sources.columns import SourceMapping
+from tailrace.sources.discovery.open_partitions import TakenRecord
 from tailrace.sources.feed import Feed
-from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.kafka_topic import KafkaTopic
-from tailrace.sources.open_partitions import TakenRecord
+from tailrace.sources.formats.file_format import SegmentReader
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import Segment, SourceFile, Types
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.ground import written_files
-from tailrace.ground.files import new_file
-from tailrace.ground.key_lists import KEY_PART, key_columns
-from tailrace.ground.object_path import Location
-from tailrace.ground.times import joined_times
+from tailrace.ground.arrow.key_lists import KEY_PART, key_columns
+from tailrace.ground.arrow.times import joined_times
+from tailrace.ground.files import written_files
+from tailrace.ground.files.atomic_files import new_file
+from tailrace.ground.files.object_path import Location
 from tailrace.tables.stream import HISTORY, VALUES
 
 PARTITIONS = ["event_date", "event_hour"]

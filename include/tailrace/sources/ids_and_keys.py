@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.key_lists import key_texts
+from tailrace.ground.arrow.key_lists import key_texts
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_type, carried_values
 from tailrace.sources.columns import SourceMapping

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 
 INSTANT = pa.timestamp("us", "UTC")
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 
 _OFFSETS_MS = -2_208_988_800_000, 7_258_118_400_000
 """The years 1900 to 2200, within which offsets from UTC are looked up."""

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from tailrace.ground.errors import Refused
-from tailrace.ground.files import is_url
-from tailrace.sources.csv_dialect import CsvDialect, most_frequent_delimiter
-from tailrace.sources.csv_files import read_header
-from tailrace.sources.csv_records import blocks, records
-from tailrace.sources.memory_texts import IN_MEMORY, is_in_memory
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.sources.formats.csv_dialect import CsvDialect, most_frequent_delimiter
+from tailrace.sources.formats.csv_files import read_header
+from tailrace.sources.formats.csv_records import blocks, records
+from tailrace.sources.formats.memory_texts import IN_MEMORY, is_in_memory
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet"} | dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _BLOCK_BYTES = 1 << 20

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.sources.iso_times import instants
 from tailrace.sources.local_times import localised

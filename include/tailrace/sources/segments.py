@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
-from tailrace.ground.files import is_url
-from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
-from tailrace.sources.object_files import ObjectFile, find_object
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.regular_files import NotRegularError, open_regular, regular_status
+from tailrace.sources.discovery.object_files import ObjectFile, find_object
 
 SourceFile = Path | ObjectFile
 """A file of a source, on a disk or in an object store."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailrace.ground.columns import Floats
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Geometries
+from tailrace.ground.arrow.columns import Floats
+from tailrace.spatial_join.geometry.geometries import Geometries
+from tailrace.spatial_join.search.condition import Condition
 
 
 def derived(names: Iterable[str], condition: Condition, left: Geometries, right: Geometries) -> dict[str, Floats]:

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import shapely
 
 from tailrace.kind.inputs import Reject
-from tailrace.sources.geo_metadata import read_geometry_metadata
-from tailrace.spatial_join.coordinate_systems import require_stream_crs, wrong_srids
-from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Points, Shapes, geometries_of
+from tailrace.sources.formats.geo_metadata import read_geometry_metadata
+from tailrace.spatial_join.geometry.coordinate_systems import require_stream_crs, wrong_srids
+from tailrace.spatial_join.geometry.geometries import LATITUDE, LONGITUDE, Geometries, Points, Shapes, geometries_of
+from tailrace.spatial_join.geometry.parsing import UNREAD, Parsed, parse
+from tailrace.spatial_join.geometry.validity import FAR, INFINITE, check
 from tailrace.spatial_join.geometry_columns import TYPES
-from tailrace.spatial_join.parsing import UNREAD, Parsed, parse
-from tailrace.spatial_join.validity import FAR, INFINITE, check
 
 WKB = "geometry"
 """The column of rows with the WKB of geometries that are not declared by x and y."""

@@ -6,12 +6,12 @@ from tailrace.kind.column_use import fields_by_column, of_side
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.selection import computed_of
 from tailrace.partition.routes import RIGHT
-from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
 from tailrace.spatial_join.geometry_input import GeometryInput
-from tailrace.spatial_join.metrics import Geodesic, Planar
+from tailrace.spatial_join.search.condition import Condition
 from tailrace.spatial_join.section import SpatialJoinSection
-from tailrace.spatial_join.stream_join import StreamJoin
-from tailrace.spatial_join.table_lookup import TableLookup, TableSource
+from tailrace.spatial_join.streams.stream_join import StreamJoin
+from tailrace.spatial_join.table.table_lookup import TableLookup, TableSource
 
 
 def condition_of(section: SpatialJoinSection) -> Condition:

@@ -18,7 +18,7 @@ from tailrace.kind.selection import Selected, check_selection, selected
 from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.partition.routes import RIGHT
 from tailrace.spatial_join.geometry_columns import TYPES, Geometries
-from tailrace.spatial_join.table_section import Table
+from tailrace.spatial_join.table.table_section import Table
 
 _METRES = {"m": 1.0, "km": 1000.0}
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
-from tailrace.ground.answer_columns import HAVING, TUPLES, VALUE
+from tailrace.ground.arrow.answer_columns import HAVING, TUPLES, VALUE
 from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, quoted

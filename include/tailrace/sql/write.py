@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from tailrace.ground.answer_columns import HAVING, VALUE
+from tailrace.ground.arrow.answer_columns import HAVING, VALUE
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.sql.call_forms import call_text
 from tailrace.sql.derived import generated_name, quoted

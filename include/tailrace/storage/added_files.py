@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from tailrace.ground.object_path import Location
-from tailrace.ground.written_files import FILES
-from tailrace.sources.object_files import open_location
+from tailrace.ground.files.object_path import Location
+from tailrace.ground.files.written_files import FILES
+from tailrace.sources.discovery.object_files import open_location
 
 _STATISTICS = ("as_of", "left_time")
 """The times of answers whose least and greatest values are recorded in the log."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.model import AnswerModel
+from tailrace.ground.arrow.key_lists import canonical_key
+from tailrace.ground.arrow.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.key_lists import canonical_key
-from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.query.query import Query
 from tailrace.storage.tables import within, within_any

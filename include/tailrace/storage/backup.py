@@ -24,7 +24,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.facts import is_table
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.storage.backup_manifest import BackupManifest, FileRecord, copy_file
 from tailrace.storage.checkpoint import check_journal
 from tailrace.storage.journal import Journal

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tailrace.ground.errors import Damaged, Problem, refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.ground.query_names import is_query_name
 from tailrace.ground.version import __version__
 from tailrace.storage.manifest import FORMAT

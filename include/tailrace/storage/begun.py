@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.ground.errors import refuse
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.near_names import nearest
-from tailrace.ground.object_path import Location
 from tailrace.ground.query_names import is_query_name
 from tailrace.storage.layout import Layout
 

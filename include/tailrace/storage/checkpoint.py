@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.facts import TABLE, tables_in_force
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout

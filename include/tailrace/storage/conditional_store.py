@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import create_atomically
-from tailrace.ground.object_path import ObjectPath, Stored
+from tailrace.ground.files.atomic_files import create_atomically
+from tailrace.ground.files.object_path import ObjectPath, Stored
 
 _KEPT = 20
 """The number of older versions that are kept: they block a writer that was suspended meanwhile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.ground.errors import refuse
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.feed import Feed
 from tailrace.sources.reading_progress import ReadFile

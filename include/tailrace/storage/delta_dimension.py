@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.source_roots import outside_roots
+from tailrace.ground.files.source_roots import outside_roots
 from tailrace.kind.table_place import TablePlace, require_columns
-from tailrace.sources.dimension_sources import DIMENSION_SOURCES, DimensionSource, TableContent, as_parquet
+from tailrace.sources.lookup.dimension_sources import DIMENSION_SOURCES, DimensionSource, TableContent, as_parquet
 from tailrace.storage.paths import require_fit
 from tailrace.storage.table_files import find_file, identity_of, require_regular_log, resolve_file
 from tailrace.storage.tables import open_table

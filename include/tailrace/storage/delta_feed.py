@@ -16,10 +16,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.formats import FORMATS, merge_types, settled_types
-from tailrace.sources.parquet_files import schema_types
+from tailrace.sources.formats.parquet_files import schema_types
+from tailrace.sources.formats.registry import FORMATS, merge_types, settled_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit

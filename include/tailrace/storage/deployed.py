@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ground.errors import Damaged, Problem, Refused
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.query.differences import Difference, differences
 from tailrace.query.loading import parse
 from tailrace.query.query import Query

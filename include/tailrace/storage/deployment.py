@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.retries import pause_s
 from tailrace.storage.holding import retry_while_away
 

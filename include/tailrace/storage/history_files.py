@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import Ints
-from tailrace.ground.object_path import Location
+from tailrace.ground.arrow.columns import Ints
+from tailrace.ground.files.object_path import Location
 from tailrace.sources.history import PARTITIONS
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import require_files

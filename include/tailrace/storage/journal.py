@@ -20,8 +20,8 @@ from typing import Any
 
 from tailrace.engine.batch_header import BatchHeader, header_of
 from tailrace.ground.errors import Busy, Problem
-from tailrace.ground.files import create_atomically, write_atomically
-from tailrace.ground.object_path import Location, unlink_all
+from tailrace.ground.files.atomic_files import create_atomically, write_atomically
+from tailrace.ground.files.object_path import Location, unlink_all
 from tailrace.sources.segments import Segment
 
 BLOCK = 1000

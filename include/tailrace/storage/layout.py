@@ -11,7 +11,7 @@ from typing import Any
 
 from tailrace.ground.command_line import CommandLine, NextCommand
 from tailrace.ground.errors import Busy, Damaged, InUse, Problem, Refused, refuse
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 from tailrace.storage.changed_query import changed_query, rebuild_of

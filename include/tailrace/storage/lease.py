@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from tailrace.ground.object_path import Stored
+from tailrace.ground.files.object_path import Stored
 from tailrace.storage.conditional_store import ConditionalStore
 
 TERM_S = 30.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from tailrace.ground.errors import InUse, Problem
-from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.files.object_path import Location, ObjectPath
 from tailrace.storage.conditional_store import BucketStore, require_conditions
 from tailrace.storage.holding import OnLoss, RequireHeld, hold, retry_while_away
 from tailrace.storage.lease import TERM_S, Lease, LeaseLostError

@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.columns import single_batch
-from tailrace.ground.matching import select
-from tailrace.ground.object_path import Location
-from tailrace.ground.ranges import Ranges, in_ranges, overlap, overlap_another
-from tailrace.ground.sortable import from_sortable_text
-from tailrace.ground.times import ARRIVAL_US, split_times, stored_column
+from tailrace.ground.arrow.columns import single_batch
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ranges, in_ranges, overlap, overlap_another
+from tailrace.ground.arrow.sortable import from_sortable_text
+from tailrace.ground.arrow.times import ARRIVAL_US, split_times, stored_column
+from tailrace.ground.files.object_path import Location
 from tailrace.sources.column_rules import is_text
-from tailrace.sources.object_files import open_location
+from tailrace.sources.discovery.object_files import open_location
 from tailrace.sources.segments import Segment
 from tailrace.storage.history_files import HOUR_MS, files_of
 from tailrace.storage.lookup_versions import with_known_versions

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tailrace.ground.files import create_atomically, write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import create_atomically, write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.storage.layout import Layout
 
 

@@ -6,8 +6,8 @@ import json
 import uuid
 from dataclasses import asdict, dataclass
 
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.storage.layout import Layout
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailrace.ground.errors import Damaged, Problem, refuse
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.storage.backup import new_directory
 from tailrace.storage.backup_manifest import BackupManifest, copy_file
 from tailrace.storage.layout import Layout

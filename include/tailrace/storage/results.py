@@ -18,9 +18,9 @@ from tailrace.answers.by_session import BySession
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.engine.compiled_query import CompiledQuery
-from tailrace.ground.answer_columns import RETRACTED
-from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
+from tailrace.ground.arrow.answer_columns import RETRACTED
+from tailrace.ground.arrow.matching import select
+from tailrace.ground.arrow.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query

@@ -13,7 +13,7 @@ from typing import Literal
 
 from tailrace.ground import html
 from tailrace.ground.duration import format_duration, format_time
-from tailrace.ground.files import write_atomically
+from tailrace.ground.files.atomic_files import write_atomically
 from tailrace.storage.layout import Layout
 
 _ROOM = 4096

@@ -16,9 +16,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.sources import history
-from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.formats.file_format import SegmentReader
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
 from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.history_files import ordinals_of

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import on_disk
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT
 

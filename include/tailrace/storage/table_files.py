@@ -7,12 +7,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.files import is_url
-from tailrace.ground.object_path import Location, ObjectPath
-from tailrace.ground.object_urls import FORMS, parse_object_url
-from tailrace.ground.regular_files import NotRegularError, read_regular, regular_status
-from tailrace.ground.source_roots import outside_roots
-from tailrace.sources.object_files import find_object
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.object_path import Location, ObjectPath
+from tailrace.ground.files.object_urls import FORMS, parse_object_url
+from tailrace.ground.files.regular_files import NotRegularError, read_regular, regular_status
+from tailrace.ground.files.source_roots import outside_roots
+from tailrace.sources.discovery.object_files import find_object
 from tailrace.sources.segments import SourceFile, irregular, removed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 
 Commit = tuple[int, object]
 """A commit of a table: its version, and a stamp of its file, which differs in a recreated table."""

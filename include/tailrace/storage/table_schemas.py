@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.times import TIME
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from tailrace.ground.arrow.table_schema import TableSchema
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.errors import Damaged, Problem
-from tailrace.ground.object_path import Location
-from tailrace.ground.table_schema import TableSchema
-from tailrace.ground.times import TIME
-from tailrace.ground.written_files import FILES
+from tailrace.ground.files.object_path import Location
+from tailrace.ground.files.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.added_files import add_actions
 from tailrace.storage.file_bounds import bounded_dataset
@@ -67,7 +67,7 @@ class Tables:
         Parameters
         ----------
         rows : Table
-            Rows, or records of files that workers wrote (`ground.written_files`), which the commit names.
+            Rows, or records of files that workers wrote (`ground.files.written_files`), which the commit names.
         app : str
             The id of the writer: its checkpoint's id.
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import is_url
-from tailrace.ground.object_path import Location, ObjectPath
-from tailrace.ground.object_stores import settings_of
-from tailrace.ground.object_urls import parse_declared_url, parse_object_url
+from tailrace.ground.files.atomic_files import is_url
+from tailrace.ground.files.object_path import Location, ObjectPath
+from tailrace.ground.files.object_stores import settings_of
+from tailrace.ground.files.object_urls import parse_declared_url, parse_object_url
 from tailrace.storage.paths import require_fit
 
 Warehouse = str | Path

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import TASKS, is_table
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout

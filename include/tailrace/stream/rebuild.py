@@ -22,7 +22,7 @@ from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.facts import is_table
-from tailrace.ground.object_path import on_disk
+from tailrace.ground.files.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.errors import Problem, Refused
-from tailrace.ground.times import TIME
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.layout import Layout

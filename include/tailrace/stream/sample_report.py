@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.engine.other_contents import RepeatedIds, find_repeats
 from tailrace.engine.outlying_times import OutlyingTimes, find_outlying
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
 from tailrace.ground.words import counted, floored_of
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import Segment, Types

@@ -17,8 +17,8 @@ from tailrace.ground.facts import TABLE, Subject
 from tailrace.kind.capabilities import Promising, TypedByColumns
 from tailrace.query.query import Query
 from tailrace.sources.declared_source import Opening
-from tailrace.sources.lookup_table import LookupVersion
-from tailrace.sources.lookups import Versions
+from tailrace.sources.lookup.lookup_table import LookupVersion
+from tailrace.sources.lookup.lookups import Versions
 from tailrace.sources.record_place import first_line
 from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import zone_problems

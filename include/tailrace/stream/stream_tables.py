@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from tailrace.answers.versions import without_retracted
 from tailrace.engine.pipeline import Pipeline
+from tailrace.ground.arrow.times import TIME, with_times
 from tailrace.ground.errors import Busy
-from tailrace.ground.times import TIME, with_times
-from tailrace.ground.written_files import FILES
+from tailrace.ground.files.written_files import FILES
 from tailrace.sources import history
-from tailrace.sources.object_files import open_location
+from tailrace.sources.discovery.object_files import open_location
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables

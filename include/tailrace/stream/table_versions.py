@@ -13,12 +13,12 @@ from tailrace.engine.lookup_types import table_types
 from tailrace.engine.next_facts import with_table
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import TABLE, Fact, Facts, Subject, newest
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.files.atomic_files import write_atomically
+from tailrace.ground.files.object_path import Location
 from tailrace.kind.inputs import CheckedTable, ColumnTypes, TableInput
 from tailrace.kind.table_place import WrongColumn
 from tailrace.sources.carried_columns import holds_all
-from tailrace.sources.dimension_sources import NOWHERE, DimensionSource, TableContent
+from tailrace.sources.lookup.dimension_sources import NOWHERE, DimensionSource, TableContent
 from tailrace.sources.segments import Types
 from tailrace.storage.delta_dimension import open_dimension
 

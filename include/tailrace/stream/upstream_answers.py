@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tailrace.delivery.answer_log import AnswerLog
 from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.errors import Problem, SourceChanged, as_unfit, refuse
-from tailrace.ground.object_path import Location, unlink_all
+from tailrace.ground.files.object_path import Location, unlink_all
 from tailrace.query.window_section import KeyedWindow
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import Opening

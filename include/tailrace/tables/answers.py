@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tailrace.ground.table_schema import INT, REAL, Column, TableColumns, TableSchema
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.table_schema import INT, REAL, Column, TableColumns, TableSchema
+from tailrace.ground.arrow.times import TIME
 
 STAMPS = {
     "k_ms": Column(INT, "slack K (allowed lateness) that was in force, ms"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailrace.ground.table_schema import INT, REAL, TEXT, Column, TableSchema
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.table_schema import INT, REAL, TEXT, Column, TableSchema
+from tailrace.ground.arrow.times import TIME
 
 _PROPOSALS = {
     "made_at": Column(TIME, "wall-clock time of the calibration"),

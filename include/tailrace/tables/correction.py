@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailrace.ground.table_schema import BOOLEAN, INT, REAL, TEXT, Column, TableSchema
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.table_schema import BOOLEAN, INT, REAL, TEXT, Column, TableSchema
+from tailrace.ground.arrow.times import TIME
 
 _CORRECTIONS = {
     "interval": Column(TEXT, "range of arrival or of event time that was corrected"),

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pyarrow as pa
 
-from tailrace.ground.table_schema import TableColumns, TableSchema
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.table_schema import TableColumns, TableSchema
+from tailrace.ground.arrow.times import TIME
 from tailrace.tables.answers import CURRENT, KINDS, RESULTS, STAMPS
 from tailrace.tables.calibration import PROPOSALS
 from tailrace.tables.correction import CORRECTION_RUNS, CORRECTIONS, QUALITY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.ground.table_schema import BOOLEAN, INT, REAL, TEXT, Column, TableSchema
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.table_schema import BOOLEAN, INT, REAL, TEXT, Column, TableSchema
+from tailrace.ground.arrow.times import TIME
 from tailrace.tables.answers import RESULTS, STAMPS
 
 CLASSES = {

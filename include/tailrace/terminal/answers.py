@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from tailrace.ground.columns import without_nan
+from tailrace.ground.arrow.columns import without_nan
+from tailrace.ground.arrow.json_rows import json_rows, json_texts
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.json_rows import json_rows, json_texts
 from tailrace.tables.every import ANSWER_TIMES, as_timestamps
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text

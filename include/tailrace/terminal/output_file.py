@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import new_file
+from tailrace.ground.files.atomic_files import new_file
 
 _MOST_LINKS = 40
 _RIGHT = "a file that you may write, in a directory that exists"

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import group_sums
-from tailrace.ground.value_column import ValueColumn, restored, stored_type
+from tailrace.ground.arrow.columns import group_sums
+from tailrace.ground.arrow.value_column import ValueColumn, restored, stored_type
 from tailrace.topk.selected import SelectedColumns
 from tailrace.windows.panes import Arrays, Ints, late_tuples
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tailrace.answers.identity import Identity
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import single_batch
-from tailrace.ground.matching import first_indices, number_rows
+from tailrace.ground.arrow.columns import single_batch
+from tailrace.ground.arrow.matching import first_indices, number_rows
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import group_sums, pair, unify
+from tailrace.ground.arrow.columns import group_sums, pair, unify
 from tailrace.topk.best import Best, order_of
 from tailrace.windows.panes import Ints
 from tailrace.windows.windows import Windows

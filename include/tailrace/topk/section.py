@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tailrace.ground.arrow.times import SEPARATORS
 from tailrace.ground.fields import Column, Section, field_error, renamed_in_sql
-from tailrace.ground.times import SEPARATORS
 from tailrace.kind.column_use import IDENTITY, SORT, ColumnUse
 from tailrace.tables.every import ANSWERED
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import group_sums, pair
+from tailrace.ground.arrow.columns import group_sums, pair
 from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]

@@ -19,11 +19,11 @@ from kit.console import warehouse as console_warehouse
 from kit.console.rights import ONLY_SPEEDS, WITHOUT_LOGS
 from kit.console.warehouse import Warehouse
 from kit.suite.waiting import PATIENCE_S, until
-from tailrace.drivers.embedded import EmbeddedHost
-from tailrace.orchestration import driver_lifecycle
-from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
-from tailrace.orchestration.platform_environment import environment_variables
+from tailrace.drivers import driver_lifecycle
+from tailrace.embedded.airflow_api import Api
+from tailrace.embedded.embedded_airflow import USER, EmbeddedAirflow
+from tailrace.embedded.embedded_processes import EmbeddedHost
+from tailrace.embedded.platform_environment import environment_variables
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.status import Status
 

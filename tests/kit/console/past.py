@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kit.console.warehouse import MINUTE_MS, Warehouse
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.storage.tables import Tables
 
 DAYS = 30

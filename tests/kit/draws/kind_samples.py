@@ -9,7 +9,7 @@ import pytest
 
 from kit.oracles.oracle import Tuple
 from kit.suite.examples import drawn
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build

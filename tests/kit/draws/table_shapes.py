@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 from hypothesis import strategies as st
 
-from tailrace.spatial_join.geometries import Geometries, Points
+from tailrace.spatial_join.geometry.geometries import Geometries, Points
 
 AREAS = {"stars": 7, "tiles": 12, "overlapping": 9, "multi": 6}
 

@@ -15,8 +15,8 @@ from kit.runs.deaths import Died
 from kit.runs.topic_records import Record, TopicRecords
 from tailrace.query.answers_section import AnswersSection
 from tailrace.query.query import Query
-from tailrace.sources import kafka_producer
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka import kafka_producer
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.tables.every import ANSWER_TIMES
 
 

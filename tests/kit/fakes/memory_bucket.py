@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from obstore.store import MemoryStore
 
-from tailrace.ground import object_path
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files import object_path
+from tailrace.ground.files.object_path import ObjectPath
 
 
 def memory_bucket(monkeypatch: pytest.MonkeyPatch) -> ObjectPath:

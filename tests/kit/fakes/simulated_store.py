@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.ground.object_path import Stored
+from tailrace.ground.files.object_path import Stored
 
 OUTCOMES = ("done", "done", "done", "request lost", "reply lost", "delayed")
 

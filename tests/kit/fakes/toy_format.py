@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
-from tailrace.sources.required_columns import require
+from tailrace.sources.formats.file_format import ALONE, OtherFiles, SegmentReader
+from tailrace.sources.formats.required_columns import require
 from tailrace.sources.segments import (
     RawSegment,
     Segment,

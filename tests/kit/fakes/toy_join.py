@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.columns import unify
+from tailrace.ground.arrow.columns import unify
 from tailrace.ground.facts import Facts
 from tailrace.kind.column_use import JOIN, ColumnUse, of_side
 from tailrace.kind.inputs import Input

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from deltalake.table import TableOptimizer
 
 from tailrace.engine.task_states import TaskStates
-from tailrace.ground.files import new_file
+from tailrace.ground.files.atomic_files import new_file
 from tailrace.storage.journal import Journal
 from tailrace.storage.tables import Tables
 from tailrace.stream import sink

@@ -12,8 +12,8 @@ import pytest
 
 from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
+from tailrace.sources.discovery.file_feed import FileFeed
 from tailrace.sources.feed import Feed
-from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 

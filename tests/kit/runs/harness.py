@@ -19,7 +19,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.expressions.projection import Projection
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
 from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
 from tailrace.sources.columns import SourceMapping

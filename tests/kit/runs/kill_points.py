@@ -47,7 +47,7 @@ from kit.runs.warehouse import even, make_query, make_stream, propose, write_fil
 from kit.suite.waiting import PATIENCE_S
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local_executor import LocalExecutor
-from tailrace.ground.files import new_file
+from tailrace.ground.files.atomic_files import new_file
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.spark.distributed_correction import correct

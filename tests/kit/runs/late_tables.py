@@ -9,7 +9,7 @@ from itertools import count
 import pyarrow as pa
 
 from kit.draws.aggregates import kind_of
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables

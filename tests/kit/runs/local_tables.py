@@ -14,10 +14,10 @@ from kit.oracles.oracle import Settings, Tuple
 from kit.runs.warehouse import make_query, write_files
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.times import TIME, with_times
+from tailrace.ground.arrow.times import TIME, with_times
 from tailrace.query.query import Query
 from tailrace.sources import history
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables

@@ -20,8 +20,8 @@ from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.sources.columns import SourceMapping

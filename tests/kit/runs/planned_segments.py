@@ -12,7 +12,7 @@ import pyarrow as pa
 from kit.oracles.oracle import Settings
 from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
 from tailrace.functions.distinct_sketch import DistinctSketch
-from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import ValueColumn
+from tailrace.ground.arrow.grouped_rows import GroupedRows
+from tailrace.ground.arrow.value_column import ValueColumn
 
 SKETCH = DistinctSketch("x")
 NO_TUPLES = pa.RecordBatch.from_pydict({})

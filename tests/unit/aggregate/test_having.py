@@ -24,7 +24,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.topic_answers import send_corrections
-from tailrace.ground.answer_columns import RETRACTED
+from tailrace.ground.arrow.answer_columns import RETRACTED
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.panels import answers as answers_panel
 from tailrace.panels.answer import AnswerRequest

@@ -15,7 +15,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sql.translate import translate

@@ -20,7 +20,7 @@ from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.expressions.projection import Projection
 from tailrace.functions.function import Values
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 
 TYPES = {"double": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "long": pa.decimal128(38, 4)}
 NEEDS = st.sampled_from([0, 0, 0, 1, 7, 20, 500])

@@ -11,7 +11,7 @@ import pytest
 
 from bench import live_pairs
 from bench.live_pairs import EVERY_S, PairFeed, later_arrivals, rows_of_feed
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.times import TIME
 
 RATE, SIDES = 20, ("left", "right")
 

@@ -8,7 +8,7 @@ import pytest
 
 from bench.spatial import joins, pair_latency, shapes
 from bench.spatial.same_twice import same_twice, spread
-from tailrace.spatial_join.pairs import NO_PAIRS
+from tailrace.spatial_join.search.pairs import NO_PAIRS
 
 pytestmark = pytest.mark.slow
 

@@ -28,7 +28,7 @@ from tailrace.calibration.two_scales.measured_fit import MeasuredFit
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.functions.function import SecondColumn, Values
 from tailrace.functions.registry import FUNCTIONS
-from tailrace.ground.times import EVENT_US
+from tailrace.ground.arrow.times import EVENT_US
 
 SPAN, FOREVER, REACH, TICK = 10**8, 10**12, 50, 10
 FEW = CacheDuration(policy="cache_duration", queries=2)

@@ -17,13 +17,13 @@ from kit.suite.examples import drawn
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
-from tailrace.ground.times import EVENT_US
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.kind.explanation import KindExplanation
-from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometry.metrics import Planar
 from tailrace.spatial_join.geometry_input import GeometryInput
-from tailrace.spatial_join.metrics import Planar
-from tailrace.spatial_join.stream_join import StreamJoin
-from tailrace.spatial_join.window_join import SpatialWindowJoin
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.streams.stream_join import StreamJoin
+from tailrace.spatial_join.streams.window_join import SpatialWindowJoin
 from tailrace.windows.sliding import Sliding
 
 REACH, TICK = 50, 10

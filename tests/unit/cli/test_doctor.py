@@ -11,9 +11,9 @@ from tailrace.advice import machine_checks
 from tailrace.advice.checks import fault
 from tailrace.cli import source_report
 from tailrace.ground.errors import Refused
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.kafka.kafka_client import Topic
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.lookup.postgres_server import PostgresServer
 
 QUERY = """name: readings
 kind: aggregate

@@ -15,7 +15,7 @@ from tailrace.advice.templates import TEMPLATES
 from tailrace.cli import init as command
 from tailrace.kinds import KINDS
 from tailrace.query.loading import load
-from tailrace.sources.kafka_source import KafkaSource
+from tailrace.sources.kafka.kafka_source import KafkaSource
 from tailrace.sources.segments import Segment
 
 LOCAL = """when,sensor,speed

@@ -14,7 +14,7 @@ import confluent_kafka
 import pytest
 
 from demo.generated_data import METERS
-from tailrace.orchestration import serve as serving
+from tailrace.embedded import serve as serving
 from tailrace.query.loading import load
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ import pytest
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.ranges import coarsen_ranges, in_ranges
+from tailrace.ground.arrow.ranges import coarsen_ranges, in_ranges
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)

@@ -9,7 +9,7 @@ from kit.draws.kind_samples import kind_of
 from kit.runs.warehouse import EPOCH
 from tailrace.correction.given_answers import read_given
 from tailrace.engine import output_tables
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables

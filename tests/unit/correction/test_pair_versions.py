@@ -15,7 +15,7 @@ from kit.runs.harness import policy_of_oracle
 from kit.runs.memory_pair_tables import MemoryPairTables
 from tailrace.answers.by_pair import _is_known
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.sortable import to_sortable_text
+from tailrace.ground.arrow.sortable import to_sortable_text
 from tailrace.storage.log import Log
 
 JOIN = Join(reach=10, tick=10)

@@ -18,8 +18,8 @@ from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.correction.uncorrected import Uncorrected, count_uncorrected
 from tailrace.delivery import current as current_table
 from tailrace.delivery.current import refresh
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import with_times
 from tailrace.query.answers_section import CURRENT
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query

@@ -19,8 +19,8 @@ from tailrace.delivery import answer_log
 from tailrace.delivery.answer_changes import AnswerChanges
 from tailrace.delivery.answer_log import AnswerLog
 from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.ground.arrow.times import ARRIVAL_US
 from tailrace.ground.errors import Refused, Unfit
-from tailrace.ground.times import ARRIVAL_US
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 from tailrace.storage.backup import back_up

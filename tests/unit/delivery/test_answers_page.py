@@ -6,7 +6,7 @@ import json
 
 from kit.fakes.fake_topic import fake_topic
 from kit.runs.answers_page import write_example
-from tailrace.sources.kafka_client import Topic
+from tailrace.sources.kafka.kafka_client import Topic
 from unit.cli.conftest import tailrace
 
 __all__ = ["tailrace"]

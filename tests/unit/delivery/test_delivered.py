@@ -14,8 +14,8 @@ from tailrace.delivery.delivered import DeliveryNote, all_delivered, count_answe
 from tailrace.delivery.topic_answers import send_corrections
 from tailrace.ground.errors import Busy
 from tailrace.query.answers_section import CURRENT, POSTGRES, TOPIC, AnswersSection
-from tailrace.sources.postgres_server import PostgresServer
-from tailrace.sources.postgres_table import PostgresTable
+from tailrace.sources.lookup.postgres_server import PostgresServer
+from tailrace.sources.lookup.postgres_table import PostgresTable
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.table_snapshot import TableSnapshot

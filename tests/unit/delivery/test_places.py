@@ -9,7 +9,7 @@ from kit.runs.kind_streams import query_of
 from tailrace.delivery.places import places_of
 from tailrace.ground.errors import InUse
 from tailrace.kinds import build
-from tailrace.sources.postgres_table import PostgresTable
+from tailrace.sources.lookup.postgres_table import PostgresTable
 from tailrace.storage.layout import Layout
 
 

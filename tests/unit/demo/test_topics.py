@@ -14,7 +14,7 @@ from demo.topic_answers import TopicRecord, read_records
 from demo.topics import Sending
 from generators.replay import write
 from tailrace.query.loading import load
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 
 
 class Writer:

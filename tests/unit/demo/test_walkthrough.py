@@ -15,7 +15,7 @@ from demo.inventory import Inventory
 from demo.living_stream import LARGEST, LIVING, PAYMENTS
 from demo.walkthrough import FLIGHTS, _Living, _start_afresh, demonstrate
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.held_directory import held_directory
+from tailrace.ground.files.held_directory import held_directory
 from tailrace.query.loading import load
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ import yaml
 from kit.parts.compose import FILE, ROOT, required_variables, services
 from tailrace import __version__
 from tailrace.drivers.spark_daemon import _parser
-from tailrace.orchestration.airflow_parts import API_SERVER, PARTS
+from tailrace.embedded.airflow_parts import API_SERVER, PARTS
 
 SECRETS = {"PASSWORD", "SECRET", "KEY"}
 

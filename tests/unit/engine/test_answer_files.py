@@ -11,9 +11,9 @@ import pytest
 
 from tailrace.engine import answer_files
 from tailrace.engine.answer_files import AnswerFiles
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.facts import Fact
-from tailrace.ground.times import TIME
-from tailrace.ground.written_files import FILES
+from tailrace.ground.files.written_files import FILES
 from tailrace.kind.protocol import TableAnswers
 from tailrace.tables.every import in_ms
 

@@ -21,7 +21,7 @@ from tailrace.engine.chunk_stores import (
     delete_unnamed,
     store_new,
 )
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files.object_path import ObjectPath
 from tailrace.operators.chunk import Chunk
 
 ROWS = pa.record_batch({"key": [1.0, 2.0], "of_rows": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))})

@@ -23,7 +23,7 @@ from tailrace.partition.by_key import task_of
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.query.query import Query
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000

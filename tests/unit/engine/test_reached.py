@@ -14,7 +14,7 @@ from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
-from tailrace.ground.wire import Batches
+from tailrace.ground.arrow.wire import Batches
 from tailrace.tables.stream import METRICS
 
 

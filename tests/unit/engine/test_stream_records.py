@@ -16,10 +16,10 @@ from hypothesis import given
 from bench.local_engine import MemoryFormat, pipeline_in_memory
 from kit.suite.examples import drawn
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.times import split_times
+from tailrace.ground.arrow.times import split_times
 from tailrace.query.declared import declared_query
 from tailrace.sources import history
-from tailrace.sources.lookups import stored_versions
+from tailrace.sources.lookup.lookups import stored_versions
 from tailrace.sources.segments import Segment
 
 SUBJECT = "lookup orders.products"

@@ -18,8 +18,8 @@ from tailrace.engine.chunk_stores import MemoryChunks
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.query_clock import ClockBatch, QueryClock
 from tailrace.engine.task import Task
+from tailrace.ground.arrow.wire import Batches
 from tailrace.ground.facts import stamp
-from tailrace.ground.wire import Batches
 from tailrace.windows.sliding import Sliding
 
 NOW = 1_577_836_800_000

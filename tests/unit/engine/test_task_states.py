@@ -12,7 +12,7 @@ from kit.fakes.toy_join import ToyJoin
 from tailrace.engine.chunk_stores import ChunkObjects, LostChunk
 from tailrace.engine.task import Task
 from tailrace.engine.task_states import CLOCK, TaskStates
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files.object_path import ObjectPath
 
 ROWS = pa.record_batch({"value": ["a"]})
 

@@ -19,7 +19,7 @@ from generators.replay import write as write_stream
 from kit.draws.videos import count_pixels_one_by_one, random_frames, write_video
 from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.formats.parquet_files import ParquetFiles
 
 START = 1_700_000_000_000
 COLUMNS = source_mapping("event_time", "arrival_time", "id", None, {"p": "hist"}, types={"p": pa.list_(pa.float64())})

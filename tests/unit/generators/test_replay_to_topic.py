@@ -9,8 +9,8 @@ import pytest
 
 from generators.replay_to_topic import send
 from kit.fakes.fake_producer import FakeProducer
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_servers import Servers
 
 TABLE = pa.table({"n": list(range(40)), "k": [None, "a", "b", "a"] * 10})
 

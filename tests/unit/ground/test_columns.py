@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.ground.columns import How, group, group_sums, unify
+from tailrace.ground.arrow.columns import How, group, group_sums, unify
 
 FAR = 10**15  # a code so large that a dense table of all codes would not fit into memory
 

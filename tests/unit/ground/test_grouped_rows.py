@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.draws.kernel_forms import compiled_form, numpy_form
-from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.arrow.grouped_rows import GroupedRows
 
 codes = st.one_of(st.integers(-5, 5), st.integers(-(2**61), 2**61), st.sampled_from([-(2**61), 2**61]))
 forms = pytest.mark.parametrize("form", [compiled_form, numpy_form])

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.held_directory import held_directory
+from tailrace.ground.files.held_directory import held_directory
 
 
 def held(directory):

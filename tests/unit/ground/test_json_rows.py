@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tailrace.ground.json_rows import json_rows
+from tailrace.ground.arrow.json_rows import json_rows
 
 
 def rows_of(**columns: object) -> list[dict]:

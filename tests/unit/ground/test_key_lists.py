@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.ground.key_lists import canonical_key, key_columns, key_texts
+from tailrace.ground.arrow.key_lists import canonical_key, key_columns, key_texts
 
 SOME = drawn(100)
 ODD = [

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.ground.matching import find, first_indices, last_indices, number_rows, select
+from tailrace.ground.arrow.matching import find, first_indices, last_indices, number_rows, select
 
 SOME = drawn(100)
 KEYS = [None, "", "a", "a\0", "a\0b", "\0", "b", "ä"]

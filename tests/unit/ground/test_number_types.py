@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
 from tailrace.expressions.projection import Projection
-from tailrace.ground.number_types import as_doubles, cast_values
+from tailrace.ground.arrow.number_types import as_doubles, cast_values
 
 TYPES = [(4, 2), (10, 2), (15, 0), (16, 8), (18, 2), (23, 23), (38, 10), (38, 18), (38, 37)]
 

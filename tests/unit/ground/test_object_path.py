@@ -6,7 +6,7 @@ import obstore
 import pytest
 
 from kit.fakes.memory_bucket import memory_bucket
-from tailrace.ground.object_path import unlink_all
+from tailrace.ground.files.object_path import unlink_all
 
 
 @pytest.fixture(params=["disk", "bucket"])

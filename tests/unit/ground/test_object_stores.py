@@ -8,8 +8,8 @@ import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError
 
 from tailrace.ground.errors import Refused
-from tailrace.ground.object_stores import settings_of, store_errors, store_of
-from tailrace.ground.object_urls import ObjectUrl
+from tailrace.ground.files.object_stores import settings_of, store_errors, store_of
+from tailrace.ground.files.object_urls import ObjectUrl
 
 SECRET = "hunter2"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.ground.object_urls import parse_declared_url, parse_object_url
+from tailrace.ground.files.object_urls import parse_declared_url, parse_object_url
 
 
 @pytest.mark.parametrize(

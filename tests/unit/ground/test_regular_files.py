@@ -15,7 +15,7 @@ from generators.delays import delay_model
 from generators.video_frames import read_frames
 from tailrace.emd_join import matrix_file
 from tailrace.ground.errors import Refused
-from tailrace.ground.regular_files import NotRegularError, open_regular, read_regular, require_regular_files
+from tailrace.ground.files.regular_files import NotRegularError, open_regular, read_regular, require_regular_files
 from tailrace.query.loading import load
 
 FIFO = r"it is a FIFO \(named pipe\)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.ground.sortable import from_sortable_text, to_sortable_text
+from tailrace.ground.arrow.sortable import from_sortable_text, to_sortable_text
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.ground.source_roots import VARIABLE, outside_roots
+from tailrace.ground.files.source_roots import VARIABLE, outside_roots
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
 
 BATCHES = {
     "plain": pa.record_batch({"n": pa.array([1, -(2**63)]), "x": pa.array([0.1, float("inf")])}),

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.draws.kernel_forms import compiled_form, numpy_form
-from tailrace.ground import columns
-from tailrace.ground.columns import How, group
-from tailrace.ground.grouping import sorted_group
+from tailrace.ground.arrow import columns
+from tailrace.ground.arrow.columns import How, group
+from tailrace.ground.arrow.grouping import sorted_group
 
 codes = st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62 - 1), st.just(2**62 - 1), st.just(-(2**62)))
 floats = st.floats(allow_nan=False)

@@ -19,12 +19,12 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.next_facts import DECLARED, next_facts
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
-from tailrace.ground import wire
+from tailrace.ground.arrow import wire
 from tailrace.kernels import library
 from tailrace.kernels.code_cache import CodeCache
 from tailrace.kernels.library import Library
 from tailrace.kernels.registry import KERNELS
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import Segment
 
 START_MS, ROWS, ROWS_OF_GROUP = 1_600_000_000_000, 40_000, 20_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kit.draws.aggregates import partials_of
 from kit.draws.kernel_forms import compiled_form, compiled_library, numpy_form
-from tailrace.ground.grouping import How
+from tailrace.ground.arrow.grouping import How
 from tailrace.windows.sliding import Sliding
 
 YEARS_20 = 20 * 365 * 86_400_000

@@ -13,8 +13,8 @@ from kit.runs.local_driver import correct_here
 from kit.runs.panel_stream import PROMISE, SIZE, SLIDE, TICK, PanelStream, query_over, run_stream
 from kit.runs.warehouse import even, make_stream, propose, write_files
 from tailrace.correction.promise_state import PromiseState
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.duration import format_time
-from tailrace.ground.times import with_times
 from tailrace.panels import promise, right_answers, uncorrected_answers
 from tailrace.panels.promise import NOT_MEASURED, PromiseAnswer, PromiseRequest
 from tailrace.panels.query_view import QueryView

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from kit.runs.late_tables import SCHEMA
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.ground.times import with_times
 from tailrace.panels.settings_changes import QUIET, describe, read_changes, within_range
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kit.runs.late_tables import SCHEMA
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.times import with_times
 from tailrace.panels.stamped_facts import newest_facts, plans_from
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.ground.source_roots import VARIABLE
+from tailrace.ground.files.source_roots import VARIABLE
 from tailrace.query.loading import load
 
 GOOD = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.ground.source_roots import VARIABLE
+from tailrace.ground.files.source_roots import VARIABLE
 from tailrace.query.loading import load
 
 TEXT = """

@@ -13,7 +13,7 @@ from tailrace.kinds import build
 from tailrace.panels.explanation import explanation
 from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.loading import load
-from tailrace.spatial_join.table_join import SpatialTableJoin
+from tailrace.spatial_join.table.table_join import SpatialTableJoin
 
 STREAM = "{source: {format: parquet, path: l}, event_time: event_time, arrival_time: arrival_time, id: id}"
 TEXT = f"""\

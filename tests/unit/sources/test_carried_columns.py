@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.times import TIME
 from tailrace.sources.carried_columns import carried_type, carried_values, holds_all
 
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # of the years 1 and 9999

@@ -11,9 +11,10 @@ import pytest
 
 from kit.runs.file_feeds import COLUMNS, GOOD, LINE, TYPES, make_feed, refusal, refusal_error, write, write_json
 from tailrace.ground.errors import Refused, SourceChanged
-from tailrace.sources import file_feed, parquet_files
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.discovery import file_feed
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.formats import parquet_files
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.reading_progress import read_files
 
 

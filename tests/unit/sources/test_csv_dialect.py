@@ -19,10 +19,10 @@ from tailrace.api.declaration import load
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.sections import Source
-from tailrace.sources import csv_files
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.csv_dialect import COMMAS, CsvDialect
-from tailrace.sources.csv_files import CsvFiles
+from tailrace.sources.formats import csv_files
+from tailrace.sources.formats.csv_dialect import COMMAS, CsvDialect
+from tailrace.sources.formats.csv_files import CsvFiles
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import RawSegment
 

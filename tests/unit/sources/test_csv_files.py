@@ -12,11 +12,11 @@ import pytest
 from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
-from tailrace.sources import csv_files, csv_records
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.csv_files import CsvFiles
-from tailrace.sources.csv_types import shown_types
-from tailrace.sources.file_format import OtherFiles
+from tailrace.sources.formats import csv_files, csv_records
+from tailrace.sources.formats.csv_files import CsvFiles
+from tailrace.sources.formats.csv_types import shown_types
+from tailrace.sources.formats.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = CsvFiles()

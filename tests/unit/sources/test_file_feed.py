@@ -13,10 +13,10 @@ import pytest
 from kit.parts.source_mappings import with_uses
 from kit.runs.file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import Refused, Unfit, refuse
-from tailrace.sources import json_files, parquet_files
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.required_columns import MissingColumn
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.formats import json_files, parquet_files
+from tailrace.sources.formats.registry import FORMATS
+from tailrace.sources.formats.required_columns import MissingColumn
 
 
 def test_new_files_are_returned_exactly_once_in_the_order_of_their_names(tmp_path):
@@ -284,7 +284,7 @@ def test_a_call_that_fails_neither_loses_nor_repeats_a_segment(tmp_path, monkeyp
 
 
 def test_a_call_that_opens_large_files_ends_early(tmp_path, monkeypatch):
-    monkeypatch.setattr("tailrace.sources.file_feed.BYTES_AT_ONCE", 1)
+    monkeypatch.setattr("tailrace.sources.discovery.file_feed.BYTES_AT_ONCE", 1)
     for name in "abc":
         write(tmp_path, f"{name}.parquet", 2)
     feed = make_feed(tmp_path, at_once=9)

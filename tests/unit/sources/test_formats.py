@@ -11,7 +11,7 @@ import pytest
 
 from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Refused
-from tailrace.sources.formats import FORMATS, list_files, merge_types
+from tailrace.sources.formats.registry import FORMATS, list_files, merge_types
 
 
 def make(directory: Path, *names: str) -> Path:

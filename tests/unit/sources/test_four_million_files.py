@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 from kit.runs.file_feeds import COLUMNS, TYPES
-from tailrace.sources import file_feed, new_files
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.object_files import ObjectFile
+from tailrace.sources.discovery import file_feed, new_files
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.discovery.object_files import ObjectFile
+from tailrace.sources.discovery.source_directory import Entry
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import Segment
-from tailrace.sources.source_directory import Entry
 
 DAYS, FILES = 160, 25_000
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.geo_metadata import GeometryMetadata, read_geometry_metadata
+from tailrace.sources.formats.geo_metadata import GeometryMetadata, read_geometry_metadata
 
 MERCATOR = {"name": "WGS 84 / Pseudo-Mercator", "id": {"authority": "EPSG", "code": 3857}}
 

@@ -18,10 +18,10 @@ import pytest
 from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources import json_files
 from tailrace.sources.check import check
-from tailrace.sources.file_format import OtherFiles
-from tailrace.sources.json_files import JsonFiles
+from tailrace.sources.formats import json_files
+from tailrace.sources.formats.file_format import OtherFiles
+from tailrace.sources.formats.json_files import JsonFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = JsonFiles()
@@ -284,7 +284,7 @@ def test_two_records_on_a_line_are_malformed_beside_an_empty_or_split_line_too(p
 def test_a_file_of_one_line_null_has_no_record(path: Path) -> None:
     path.write_bytes(b"null\n")
     script = (
-        "from pathlib import Path; from tailrace.sources.json_files import JsonFiles as J; import sys;"
+        "from pathlib import Path; from tailrace.sources.formats.json_files import JsonFiles as J; import sys;"
         "f = J(); raw = f.read(f.split(Path(sys.argv[1]))[0], {'id': 'string'}); assert len(raw.malformed) == 1"
     )
     package_root = str(Path(sys.modules["tailrace"].__path__[0]).parent)

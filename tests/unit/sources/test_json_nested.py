@@ -11,9 +11,9 @@ from kit.oracles.oracle import Settings
 from kit.runs.warehouse import make_query
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
-from tailrace.sources.formats import FORMATS, merge_types
-from tailrace.sources.json_types import merged_types, nested_type
-from tailrace.sources.type_names import data_type
+from tailrace.sources.formats.json_types import merged_types, nested_type
+from tailrace.sources.formats.registry import FORMATS, merge_types
+from tailrace.sources.formats.type_names import data_type
 
 EPOCH = 1_577_836_800_000
 

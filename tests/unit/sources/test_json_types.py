@@ -13,9 +13,9 @@ import pytest
 from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
-from tailrace.sources import json_types
-from tailrace.sources.json_files import JsonFiles
-from tailrace.sources.json_types import shown_types, wrong_value
+from tailrace.sources.formats import json_types
+from tailrace.sources.formats.json_files import JsonFiles
+from tailrace.sources.formats.json_types import shown_types, wrong_value
 
 COLUMNS = source_mapping("t", None, "id", None, {"x": "lon"}, carried={"left_more": "more", "left_lon": "lon"})
 FIXED = {"t": 1, "id": "a", "lon": 1}

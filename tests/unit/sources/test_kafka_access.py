@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.kafka_access import AccessErrors
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_records import KafkaRecords
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_access import AccessErrors
+from tailrace.sources.kafka.kafka_client import Topic
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_records import KafkaRecords
+from tailrace.sources.kafka.kafka_servers import Servers
 from tailrace.sources.segments import Segment
 
 UNVERIFIED = KafkaError(KafkaError._SSL, "certificate verify failed (after 17ms in state SSL_HANDSHAKE)")

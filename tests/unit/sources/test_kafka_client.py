@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_servers import Servers
 
 SECRET = "hunter2"
 

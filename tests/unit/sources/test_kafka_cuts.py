@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.sources.kafka_cuts import TopicCut, ends_at, ends_known, known_until, split
+from tailrace.sources.kafka.kafka_cuts import TopicCut, ends_at, ends_known, known_until, split
 
 PARTITIONS = st.lists(st.lists(st.integers(0, 60), max_size=25).map(sorted), min_size=1, max_size=4)
 

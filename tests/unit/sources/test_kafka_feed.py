@@ -11,8 +11,8 @@ import pytest
 from kit.parts.source_mappings import source_mapping
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused, Unfit
-from tailrace.sources.kafka_feed import KafkaFeed
-from tailrace.sources.kafka_records import Records
+from tailrace.sources.kafka.kafka_feed import KafkaFeed
+from tailrace.sources.kafka.kafka_records import Records
 
 PROJECTION = Projection.parse({}, "amuont > 0 and paid")
 COLUMNS = source_mapping("at", "came", "id", None, projection=PROJECTION, stream="events")

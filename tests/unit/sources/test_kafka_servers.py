@@ -8,11 +8,11 @@ import pytest
 
 from kit.fakes.impostor import Impostor
 from tailrace.ground.errors import Refused
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_records import KafkaRecords
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka.kafka_client import Topic
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_records import KafkaRecords
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment
 
 SECRET = "hunter2-of-production"

@@ -11,9 +11,9 @@ from kit.parts.source_mappings import source_mapping
 from tailrace.query.sections import Source
 from tailrace.sources.columns import SourceMapping
 from tailrace.sources.declared_source import DeclaredSource
-from tailrace.sources.kafka_records import KafkaRecords
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import APPEND_TIME, ID, KafkaTopic
+from tailrace.sources.kafka.kafka_records import KafkaRecords
+from tailrace.sources.kafka.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_topic import APPEND_TIME, ID, KafkaTopic
 from tailrace.sources.segments import Segment
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.sources.key_index import NO_ROW, KeyIndex, meets
-from tailrace.sources.valid_times import ValidTimes
+from tailrace.sources.lookup.key_index import NO_ROW, KeyIndex, meets
+from tailrace.sources.lookup.valid_times import ValidTimes
 
 TWENTY_YEARS = 20 * 365 * 86_400_000
 _ALWAYS = np.iinfo(np.int64)

@@ -17,10 +17,10 @@ from tailrace.engine.lookup_types import named_types, table_types
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
-from tailrace.sources import lookup_table
-from tailrace.sources.csv_dialect import named
-from tailrace.sources.lookup_table import LookupTable, column_type, key_type, stored_version
-from tailrace.sources.table_content import csv_texts
+from tailrace.sources.formats.csv_dialect import named
+from tailrace.sources.lookup import lookup_table
+from tailrace.sources.lookup.lookup_table import LookupTable, column_type, key_type, stored_version
+from tailrace.sources.lookup.table_content import csv_texts
 from tailrace.stream.table_versions import TableVersions
 
 PLACE = "streams.orders.lookup.products"

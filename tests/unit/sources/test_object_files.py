@@ -12,10 +12,10 @@ from obstore.store import LocalStore
 
 from kit.runs.file_feeds import COLUMNS, TYPES
 from tailrace.ground.errors import Refused, SourceChanged
-from tailrace.sources import file_feed, new_files, object_files, source_directory
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.object_files import find_object, is_prefix, list_after, list_objects
+from tailrace.sources.discovery import file_feed, new_files, object_files, source_directory
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.discovery.object_files import find_object, is_prefix, list_after, list_objects
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.segments import Segment
 
 

@@ -16,9 +16,9 @@ from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
-from tailrace.sources import parquet_files
-from tailrace.sources.file_format import OtherFiles
-from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.formats import parquet_files
+from tailrace.sources.formats.file_format import OtherFiles
+from tailrace.sources.formats.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.sources import parquet_rows
-from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.formats import parquet_rows
+from tailrace.sources.formats.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
 WIDE = 2000
@@ -25,8 +25,8 @@ _MEASURE = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from tailrace.sources import parquet_rows
-from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.formats import parquet_rows
+from tailrace.sources.formats.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
 path, files, types = sys.argv[1], ParquetFiles(), {"t": "int64", "text": "string"}

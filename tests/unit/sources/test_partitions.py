@@ -13,12 +13,12 @@ import pytest
 
 from kit.runs.file_feeds import COLUMNS, GOOD, TYPES, write_json
 from tailrace.ground.errors import SourceChanged
-from tailrace.sources import closed_partitions, file_feed, new_files
-from tailrace.sources.closed_partitions import oldest_open
-from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.discovery import closed_partitions, file_feed, new_files
+from tailrace.sources.discovery.closed_partitions import oldest_open
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.discovery.source_directory import LocalDirectory
 from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.segments import Segment
-from tailrace.sources.source_directory import LocalDirectory
 
 
 @dataclass

@@ -13,12 +13,12 @@ from kit.parts.source_mappings import source_mapping
 from tailrace.ground.errors import Unfit
 from tailrace.query.sections import Source
 from tailrace.sources.columns import SourceMapping
-from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.declared_source import DeclaredSource, Opening
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.json_files import JsonFiles
-from tailrace.sources.kafka_topic import KafkaTopic
-from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.formats.csv_files import CsvFiles
+from tailrace.sources.formats.json_files import JsonFiles
+from tailrace.sources.formats.parquet_files import ParquetFiles
+from tailrace.sources.formats.registry import FORMATS
+from tailrace.sources.kafka.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment, SourceFile, state_of
 
 FORMAT_NAMES = [*FORMATS, "delta", "replay"]

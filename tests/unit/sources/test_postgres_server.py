@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.postgres_server import PostgresServer
+from tailrace.sources.lookup.postgres_server import PostgresServer
 
 VARIABLE = "AIRFLOW_CONN_REPORTS"
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tailrace.sources.raw_records import raw_records
+from tailrace.sources.formats.raw_records import raw_records
 
 BYTES = pa.array([b"ok", b"caf\xe9", None])
 LATIN = BYTES.view(pa.string())

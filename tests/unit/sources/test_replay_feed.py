@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.runs.file_feeds import TYPES, all_rows, make_feed, rows, write
-from tailrace.sources.path_sources import ReplayFeed
+from tailrace.sources.discovery.path_sources import ReplayFeed
 from tailrace.sources.segments import Segment
 
 

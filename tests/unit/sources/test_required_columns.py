@@ -11,7 +11,7 @@ from kit.parts.source_mappings import source_mapping
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Refused
 from tailrace.kind.column_use import AGGREGATION, ColumnUse
-from tailrace.sources.required_columns import require
+from tailrace.sources.formats.required_columns import require
 
 
 @pytest.mark.parametrize("part", ["event_time", "arrival_time", "id", "key", "value"])

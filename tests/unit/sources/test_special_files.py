@@ -14,9 +14,9 @@ import pytest
 
 from kit.runs.file_feeds import COLUMNS, GOOD, TYPES, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import Refused
-from tailrace.sources import file_feed
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.discovery import file_feed
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.segments import Segment
 

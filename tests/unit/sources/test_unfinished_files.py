@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kit.runs.file_feeds import COLUMNS, GOOD, LINE, make_feed, rows, write_json
-from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.discovery.file_feed import FileFeed
 
 
 def test_a_json_file_written_in_place_is_taken_once_it_is_unchanged_for_a_second_and_complete(tmp_path):

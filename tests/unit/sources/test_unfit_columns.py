@@ -14,9 +14,9 @@ from tailrace.api.declaration import load
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.sections import Source
 from tailrace.sources.columns import SourceMapping
+from tailrace.sources.discovery.file_feed import FileFeed
 from tailrace.sources.feed import Feed
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.required_columns import UnknownTypes
+from tailrace.sources.formats.required_columns import UnknownTypes
 
 COLUMNS = source_mapping("t", "t", "id", "k", {"value": "v"}, stream="s")
 GOOD = {"t": 1, "id": "a", "k": "b", "v": 2}

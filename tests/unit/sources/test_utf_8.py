@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tailrace.sources.utf_8 import not_utf_8, without
+from tailrace.sources.formats.utf_8 import not_utf_8, without
 
 VIEWS = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())

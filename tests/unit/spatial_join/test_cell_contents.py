@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join.raster_levels import ContentsBuilder
+from tailrace.spatial_join.table.raster_levels import ContentsBuilder
 
 CELLS = 5
 

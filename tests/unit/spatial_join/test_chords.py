@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.spatial_join.chords import Chords, squares
+from tailrace.spatial_join.geometry.chords import Chords, squares
 
 
 def test_chords_in_between_are_measured():

@@ -10,9 +10,9 @@ import shapely
 
 from kit.draws.geometry_pairs import all_pairs, lattice_geometries
 from kit.oracles.spatial_oracle import planar, relation_holds
-from tailrace.spatial_join.condition import RELATIONS, Condition
-from tailrace.spatial_join.geometries import Points, Shaped
-from tailrace.spatial_join.metrics import Geodesic, Planar
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
+from tailrace.spatial_join.search.condition import RELATIONS, Condition
 
 
 @pytest.mark.parametrize(

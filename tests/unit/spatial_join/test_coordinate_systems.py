@@ -19,9 +19,9 @@ from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.kind.table_place import TablePlace
 from tailrace.query.declared import declared_query
-from tailrace.sources.dimension_sources import ParquetTable
-from tailrace.sources.formats import merge_types
-from tailrace.spatial_join.dimension_table import DimensionTable, parse
+from tailrace.sources.formats.registry import merge_types
+from tailrace.sources.lookup.dimension_sources import ParquetTable
+from tailrace.spatial_join.table.dimension_table import DimensionTable, parse
 
 RADIUS = 6_378_137.0
 """Of the sphere of EPSG:3857, in metres."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
+from tailrace.spatial_join.table.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
 
 WIDTH, SIDE = 16, 12
 

@@ -15,7 +15,7 @@ import pytest
 import shapely
 
 from tailrace.ground.errors import Refused
-from tailrace.spatial_join.dimension_table import DimensionTable, parse
+from tailrace.spatial_join.table.dimension_table import DimensionTable, parse
 
 SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
 SPIKE = shapely.Polygon([(0, 0), (2, 0), (2, 1), (2, 5), (2, 1), (0, 1)])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from kit.draws.table_shapes import AREAS, areas, grid_polygons, hard_points
 from kit.suite.examples import drawn
-from tailrace.spatial_join import edge_index
-from tailrace.spatial_join.edge_index import BOUNDARY, EXTERIOR, INTERIOR, EdgeIndex
-from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.geometry.geometries import Points
+from tailrace.spatial_join.table import edge_index
+from tailrace.spatial_join.table.edge_index import BOUNDARY, EXTERIOR, INTERIOR, EdgeIndex
 
 
 def rings(polygon):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join import edge_strips as strips
-from tailrace.spatial_join.edge_strips import EdgeStrips
+from tailrace.spatial_join.table import edge_strips as strips
+from tailrace.spatial_join.table.edge_strips import EdgeStrips
 
 ENDS = st.one_of(st.integers(-5, 5).map(float), st.floats(-1e300, 1e300))
 

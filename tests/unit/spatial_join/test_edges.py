@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kit.oracles.spatial_oracle import POSITIONS, degrees_geometries
 from kit.suite.examples import drawn
-from tailrace.spatial_join.ellipsoid import places_of
-from tailrace.spatial_join.geometries import Points, Shaped
-from tailrace.spatial_join.shape_distance import Edges
+from tailrace.spatial_join.geometry.ellipsoid import places_of
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.shape_distance import Edges
 
 
 def edges_of(*texts: str) -> Edges:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kit.oracles.spatial_oracle import GEOD, LATITUDES, LONGITUDES
 from kit.suite.examples import drawn
-from tailrace.spatial_join.ellipsoid import longest_chord, longest_geodesic, places_of, shortest_chord, widened
+from tailrace.spatial_join.geometry.ellipsoid import longest_chord, longest_geodesic, places_of, shortest_chord, widened
 
 LIMITS = st.sampled_from([0.0, 1e-4, 1.0, 1000.0, 1e5, 1.5e6, 6e6, 9.9e6, 1.2e7, 1.9e7])
 

@@ -9,8 +9,8 @@ import pytest
 import shapely
 
 from tailrace.ground.errors import Refused
-from tailrace.spatial_join.external_engine import engine_of
-from tailrace.spatial_join.external_search import ExternalSearch
+from tailrace.spatial_join.search.external_engine import engine_of
+from tailrace.spatial_join.search.external_search import ExternalSearch
 
 
 def test_each_process_has_one():

@@ -16,13 +16,13 @@ from kit.draws.geometry_pairs import lattice_geometries
 from kit.draws.table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
 from kit.oracles.spatial_oracle import degrees_geometries, geodesic, pairs, planar
 from kit.suite.examples import drawn
-from tailrace.spatial_join import external_search
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.ellipsoid import Boxes
-from tailrace.spatial_join.external_search import ExternalSearch
-from tailrace.spatial_join.geometries import Points, Shaped, geometries_of
-from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.relations import TOPOLOGICAL
+from tailrace.spatial_join.geometry.ellipsoid import Boxes
+from tailrace.spatial_join.geometry.geometries import Points, Shaped, geometries_of
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
+from tailrace.spatial_join.geometry.relations import TOPOLOGICAL
+from tailrace.spatial_join.search import external_search
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.external_search import ExternalSearch
 
 SOME = Points(np.array([0.5, 0.2, 9.0]), np.array([0.5, 0.7, 9.0]))
 

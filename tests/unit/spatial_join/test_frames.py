@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join.cells import BITS
-from tailrace.spatial_join.frames import frames_of
+from tailrace.spatial_join.table.cells import BITS
+from tailrace.spatial_join.table.frames import frames_of
 
 PLACE = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e300, 1e300))
 

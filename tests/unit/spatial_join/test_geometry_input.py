@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import shapely
 
-from tailrace.spatial_join.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
 from tailrace.spatial_join.geometry_input import GeometryInput
 
 BOWTIE = "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"

@@ -8,11 +8,11 @@ import pytest
 import shapely
 
 from tailrace.operators.chunk import Chunk
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Geometries, Points, Shaped
-from tailrace.spatial_join.metrics import Planar
-from tailrace.spatial_join.pair_search import LocalIndex
-from tailrace.spatial_join.stream_join import IndexCache
+from tailrace.spatial_join.geometry.geometries import Geometries, Points, Shaped
+from tailrace.spatial_join.geometry.metrics import Planar
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pair_search import LocalIndex
+from tailrace.spatial_join.streams.stream_join import IndexCache
 
 NEAR = Condition("dwithin", 1.0, Planar())
 OF_TEN = LocalIndex.from_geometries(Points(np.zeros(10), np.zeros(10)), NEAR).nbytes

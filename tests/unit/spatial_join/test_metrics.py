@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kit.draws.geometry_pairs import lattice_geometries
 from kit.oracles.spatial_oracle import GEOD, POSITIONS, planar
 from kit.suite.examples import drawn
-from tailrace.spatial_join.geometries import Points, Shaped
-from tailrace.spatial_join.metrics import Geodesic, Planar
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
 
 COORDINATES = st.one_of(st.sampled_from([0.0, 3.0, 4.0, -1e-170, 1e-160, 1e300, -1.7e308, 0.1]), st.floats(-1e9, 1e9))
 PLACES = st.tuples(COORDINATES, COORDINATES)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from kit.draws.geometry_pairs import drawn_geometry, lattice_geometries
 from kit.oracles import spatial_oracle as oracle
 from kit.suite.examples import drawn
-from tailrace.spatial_join import pair_search, strips
-from tailrace.spatial_join.condition import RELATIONS, Condition
-from tailrace.spatial_join.geometries import Geometries, Points, Shaped, geometries_of
-from tailrace.spatial_join.metrics import Geodesic, Metric, Planar
-from tailrace.spatial_join.pair_search import LocalIndex, find_pairs, nested_loops
-from tailrace.spatial_join.pairs import JoinInterval, Pairs
+from tailrace.spatial_join.geometry.geometries import Geometries, Points, Shaped, geometries_of
+from tailrace.spatial_join.geometry.metrics import Geodesic, Metric, Planar
+from tailrace.spatial_join.search import pair_search, strips
+from tailrace.spatial_join.search.condition import RELATIONS, Condition
+from tailrace.spatial_join.search.pair_search import LocalIndex, find_pairs, nested_loops
+from tailrace.spatial_join.search.pairs import JoinInterval, Pairs
 
 FAR = st.sampled_from([(1e9, -1e9), (1e18, 3.0), (-1e300, 1e300), (1.7e308, -1.7e308), (0.0, 1e-300)])
 PLANE = st.one_of(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.tuples(*[st.floats(-3, 3)] * 2), FAR)
@@ -165,7 +165,7 @@ def test_blocks_change_nothing(monkeypatch, block):
 
 
 def candidates_of(index: LocalIndex, queries: Points, monkeypatch: pytest.MonkeyPatch) -> int:
-    from tailrace.spatial_join import point_index
+    from tailrace.spatial_join.search import point_index
 
     tested: list[int] = []
     squares = point_index.squares

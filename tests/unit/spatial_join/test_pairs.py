@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.spatial_join.pairs import JoinInterval, Pairs
+from tailrace.spatial_join.search.pairs import JoinInterval, Pairs
 
 
 def test_the_interval_holds_at_both_ends_and_from_either_side():

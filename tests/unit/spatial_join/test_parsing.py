@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join import parsing
-from tailrace.spatial_join.parsing import CURVES, DEEP, MOST_LEVELS, UNREAD, parse, parse_geojson
+from tailrace.spatial_join.geometry import parsing
+from tailrace.spatial_join.geometry.parsing import CURVES, DEEP, MOST_LEVELS, UNREAD, parse, parse_geojson
 
 POINT = struct.pack("<BI2d", 1, 1, 1, 1)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join.shape_distance import Piece, halve, nearest_shares
+from tailrace.spatial_join.geometry.shape_distance import Piece, halve, nearest_shares
 
 CORNER = st.tuples(*[st.integers(-2, 2)] * 3)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kit.draws.table_shapes import AREAS, areas, grid_polygons, hard_points
 from kit.suite.examples import drawn
-from tailrace.spatial_join import raster
-from tailrace.spatial_join.cells import BITS, RasterFrame
-from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, located_by_geos
-from tailrace.spatial_join.geometries import Points
-from tailrace.spatial_join.raster_levels import most_cells, rasters_of
+from tailrace.spatial_join.geometry.geometries import Points
+from tailrace.spatial_join.table import raster
+from tailrace.spatial_join.table.cells import BITS, RasterFrame
+from tailrace.spatial_join.table.edge_index import EXTERIOR, INTERIOR, EdgeIndex, located_by_geos
+from tailrace.spatial_join.table.raster_levels import most_cells, rasters_of
 
 
 def raster_of_all(index):

@@ -8,11 +8,11 @@ import shapely
 
 from kit.draws.geometry_pairs import all_pairs, lattice_geometries
 from kit.oracles.spatial_oracle import relation_holds
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Shaped, geometries_of
-from tailrace.spatial_join.metrics import Planar
-from tailrace.spatial_join.pair_search import find_pairs
-from tailrace.spatial_join.relations import TOPOLOGICAL, related
+from tailrace.spatial_join.geometry.geometries import Shaped, geometries_of
+from tailrace.spatial_join.geometry.metrics import Planar
+from tailrace.spatial_join.geometry.relations import TOPOLOGICAL, related
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pair_search import find_pairs
 
 GEOMETRIES = lattice_geometries()
 LEFT, RIGHT = all_pairs(GEOMETRIES)

@@ -16,9 +16,9 @@ from tailrace.partition.by_span import ByHash
 from tailrace.partition.grid import Grid
 from tailrace.query.joins import SpatialJoinQuery
 from tailrace.query.loading import load
-from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.window_join import SpatialWindowJoin
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
+from tailrace.spatial_join.streams.interval_join import SpatialIntervalJoin
+from tailrace.spatial_join.streams.window_join import SpatialWindowJoin
 
 STREAMS = """
 name: meet

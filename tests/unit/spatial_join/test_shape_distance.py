@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kit.oracles.spatial_oracle import GEOD, degrees_geometries, geodesic
 from kit.suite.examples import drawn
-from tailrace.spatial_join import shape_distance
-from tailrace.spatial_join.ellipsoid import widened
-from tailrace.spatial_join.geometries import Points, Shaped
-from tailrace.spatial_join.metrics import Geodesic
-from tailrace.spatial_join.shape_distance import shape_distances
+from tailrace.spatial_join.geometry import shape_distance
+from tailrace.spatial_join.geometry.ellipsoid import widened
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.metrics import Geodesic
+from tailrace.spatial_join.geometry.shape_distance import shape_distances
 
 
 def shaped(*shapes: shapely.Geometry | str) -> Shaped:

@@ -12,13 +12,14 @@ from kit.draws.geometry_pairs import drawn_geometry, lattice_geometries
 from kit.draws.table_shapes import areas, by_geos, listed
 from kit.oracles import spatial_oracle as oracle
 from kit.suite.examples import drawn
-from tailrace.spatial_join import pair_search, shape_search
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import AREAS, Points, Shaped, Shapes
-from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.pairs import Pairs
-from tailrace.spatial_join.relations import TOPOLOGICAL
-from tailrace.spatial_join.shape_search import ShapeSearch, first_vertices
+from tailrace.spatial_join.geometry.geometries import AREAS, Points, Shaped, Shapes
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
+from tailrace.spatial_join.geometry.relations import TOPOLOGICAL
+from tailrace.spatial_join.search import pair_search
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pairs import Pairs
+from tailrace.spatial_join.table import shape_search
+from tailrace.spatial_join.table.shape_search import ShapeSearch, first_vertices
 
 RELATIONS = sorted(set(TOPOLOGICAL) - {"disjoint"})
 LIMITS = [0.0, 0.3, 1.0, 2**0.5, 2.0]

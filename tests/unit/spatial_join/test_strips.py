@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.suite.examples import drawn
-from tailrace.spatial_join import strips
-from tailrace.spatial_join.geometries import Points
-from tailrace.spatial_join.strips import PointStrips
+from tailrace.spatial_join.geometry.geometries import Points
+from tailrace.spatial_join.search import strips
+from tailrace.spatial_join.search.strips import PointStrips
 
 COORDINATE = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
 PLACES = st.lists(st.tuples(COORDINATE, COORDINATE), max_size=15)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from kit.draws.table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
 from kit.suite.examples import drawn
-from tailrace.spatial_join import area_searches, pair_search, raster, table_index
-from tailrace.spatial_join.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
-from tailrace.spatial_join.geometries import Points, Shaped, geometries_of
-from tailrace.spatial_join.relations import TOPOLOGICAL
-from tailrace.spatial_join.table_index import TableIndex
+from tailrace.spatial_join.geometry.geometries import Points, Shaped, geometries_of
+from tailrace.spatial_join.geometry.relations import TOPOLOGICAL
+from tailrace.spatial_join.search import pair_search
+from tailrace.spatial_join.table import area_searches, raster, table_index
+from tailrace.spatial_join.table.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
+from tailrace.spatial_join.table.table_index import TableIndex
 
 HOW = ("raster", "edges", "rtree")
 

@@ -14,12 +14,12 @@ import shapely
 from kit.draws.table_shapes import areas, by_geos, hard_points, listed, mixed_rows
 from kit.fakes.memory_bucket import memory_bucket
 from tailrace.ground.errors import Refused
-from tailrace.spatial_join import table_lookup
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Points, Shaped
-from tailrace.spatial_join.metrics import Planar
-from tailrace.spatial_join.pairs import ordered
-from tailrace.spatial_join.table_lookup import TableLookup, TableSource
+from tailrace.spatial_join.geometry.geometries import Points, Shaped
+from tailrace.spatial_join.geometry.metrics import Planar
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pairs import ordered
+from tailrace.spatial_join.table import table_lookup
+from tailrace.spatial_join.table.table_lookup import TableLookup, TableSource
 
 SECONDS = pa.array([0, 1], pa.timestamp("s"))
 METHODS = ("indexed", "native", "external")

@@ -14,13 +14,13 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.ground.arrow.times import EVENT_US
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
-from tailrace.sources.valid_times import valid_times
-from tailrace.spatial_join.dimension_table import parse
+from tailrace.sources.lookup.valid_times import valid_times
+from tailrace.spatial_join.table.dimension_table import parse
 
 TWENTY_YEARS = 20 * 365 * 86_400_000
 NOW = 1_700_000_000_000

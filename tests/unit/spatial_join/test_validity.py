@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import shapely
 
-from tailrace.spatial_join.parsing import Parsed
-from tailrace.spatial_join.validity import FAR, INFINITE, MOST_CROSSINGS, check
+from tailrace.spatial_join.geometry.parsing import Parsed
+from tailrace.spatial_join.geometry.validity import FAR, INFINITE, MOST_CROSSINGS, check
 
 
 def checked(*shapes: shapely.Geometry, degrees: bool = False, makes_valid: bool = True) -> Parsed:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.runs.spatial_runs import POINTS, Run, stream
-from tailrace.spatial_join.pairs import JoinInterval
+from tailrace.spatial_join.search.pairs import JoinInterval
 
 SECTION = {"geometry": POINTS, "crs": "planar", "relation": "dwithin", "distance": 1.0}
 METHODS = {"indexed": {"extent": [0.0, 0.0, 9.0, 9.0]}, "native": {"method": "native"}}

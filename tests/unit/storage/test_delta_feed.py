@@ -15,8 +15,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from kit.parts.source_mappings import source_mapping, with_uses
 from tailrace.ground.errors import Refused, SourceChanged, refuse
-from tailrace.sources import parquet_files
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats import parquet_files
+from tailrace.sources.formats.registry import FORMATS
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment
 from tailrace.storage import delta_feed

@@ -15,7 +15,7 @@ from tailrace.console.table_facts import TableFacts
 from tailrace.correction.local_correction import correct
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import Damaged, Refused
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files.object_path import ObjectPath
 from tailrace.panels.query_view import QueryView
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint

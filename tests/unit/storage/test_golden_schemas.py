@@ -16,7 +16,7 @@ from kit.parts.source_mappings import with_uses
 from kit.runs.harness import make_pipeline
 from tailrace.delivery.answer_log import AnswerLog
 from tailrace.delivery.public_answers import PublicAnswers
-from tailrace.ground.times import TIME
+from tailrace.ground.arrow.times import TIME
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build

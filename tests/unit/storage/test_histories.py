@@ -14,8 +14,8 @@ from kit.oracles.oracle import Settings
 from kit.runs.warehouse import make_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import CLOCK, TaskStates
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US
 from tailrace.ground.errors import Damaged
-from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kinds import build
 from tailrace.sources import history
 from tailrace.storage import checkpoint

@@ -16,7 +16,7 @@ from kit.suite.waiting import PATIENCE_S
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
-from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.files.object_path import Location, ObjectPath
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition

@@ -21,11 +21,11 @@ from kit.runs.memory_tables import MemoryTables
 from kit.runs.warehouse import EPOCH
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.stream_reader import SegmentContent
-from tailrace.ground.ranges import overlap
-from tailrace.ground.sortable import to_sortable_text
-from tailrace.ground.times import with_times
+from tailrace.ground.arrow.ranges import overlap
+from tailrace.ground.arrow.sortable import to_sortable_text
+from tailrace.ground.arrow.times import with_times
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.kafka_records import ID
+from tailrace.sources.kafka.kafka_records import ID
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas

@@ -20,8 +20,8 @@ from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.intervals import corrected_intervals
 from tailrace.correction.quality import read_quality
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.errors import Damaged, Refused
-from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from kit.oracles.oracle import Settings
 from kit.runs.warehouse import make_query
 from tailrace.engine.progress import Progress
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.time_limits import EARLIEST_MS
-from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until, read_progress

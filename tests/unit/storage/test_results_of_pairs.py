@@ -13,7 +13,7 @@ from kit.runs.memory_pair_tables import MemoryPairTables
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import Promise, measure, put_quality, read_quality
 from tailrace.correction.uncorrected import Uncorrected
-from tailrace.ground.times import TIME, with_times
+from tailrace.ground.arrow.times import TIME, with_times
 from tailrace.storage import results
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.layout import Layout

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.ground.times import TIME
-from tailrace.ground.written_files import FILES
+from tailrace.ground.arrow.times import TIME
+from tailrace.ground.files.written_files import FILES
 from tailrace.storage import table_snapshot
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_snapshot import TableSnapshot

@@ -11,7 +11,7 @@ import pytest
 from kit.oracles.oracle import Settings
 from kit.parts.source_mappings import with_uses
 from kit.runs.harness import make_pipeline
-from tailrace.ground.times import TIME, with_times
+from tailrace.ground.arrow.times import TIME, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas

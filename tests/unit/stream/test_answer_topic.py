@@ -14,11 +14,11 @@ from kit.fakes.impostor import Impostor
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.delivery.answer_topic import AnswerTopic, check_answer_topic
+from tailrace.ground.arrow.times import TIME
 from tailrace.ground.errors import Refused
-from tailrace.ground.times import TIME
 from tailrace.query.loading import load
 from tailrace.query.query import Query
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_servers import Servers
 from tailrace.windows.sliding import Sliding
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)

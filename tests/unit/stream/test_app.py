@@ -19,7 +19,7 @@ from tailrace.api.stream_state import WarehouseStream
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.query.answers_section import AnswersSection
-from tailrace.sources.postgres_table import PostgresTable
+from tailrace.sources.lookup.postgres_table import PostgresTable
 from tailrace.storage.layout import Layout
 from tailrace.stream import opening
 from tailrace.stream.local_stream import run

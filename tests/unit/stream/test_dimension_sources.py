@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
-from tailrace.spatial_join.table_lookup import TableSource
+from tailrace.spatial_join.table.table_lookup import TableSource
 from tailrace.stream.table_versions import TableVersion, TableVersions
 
 

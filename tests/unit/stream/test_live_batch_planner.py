@@ -32,7 +32,7 @@ from kit.runs.planner_driver import (
 from tailrace.disorder.policies import policy_from_json
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.progress import Progress
-from tailrace.sources.path_sources import ReplayFeed
+from tailrace.sources.discovery.path_sources import ReplayFeed
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import TaskStates
+from tailrace.ground.arrow.times import ARRIVAL_US, EVENT_US, with_times
 from tailrace.ground.facts import Fact
-from tailrace.ground.times import ARRIVAL_US, EVENT_US, with_times
 from tailrace.sources import history
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout

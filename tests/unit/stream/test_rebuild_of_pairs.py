@@ -16,7 +16,7 @@ from kit.runs.warehouse import EPOCH, tables_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.kinds import build
-from tailrace.spatial_join.joined_streams import JoinedStreams
+from tailrace.spatial_join.streams.joined_streams import JoinedStreams
 from tailrace.storage.journal import Journal
 from tailrace.storage.results import AnswerTables
 

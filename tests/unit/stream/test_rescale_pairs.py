@@ -18,7 +18,7 @@ from kit.runs.warehouse import rows_of
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
-from tailrace.spatial_join import joined_streams
+from tailrace.spatial_join.streams import joined_streams
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.rescale_request import RescaleRequest

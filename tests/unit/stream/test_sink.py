@@ -17,10 +17,10 @@ from kit.oracles.oracle import Settings
 from kit.runs.deaths import deaths
 from kit.runs.warehouse import make_query
 from tailrace.delivery.answer_topic import AnswerTopic, TopicAway
+from tailrace.ground.arrow.times import with_times
 from tailrace.ground.errors import Busy
-from tailrace.ground.times import with_times
 from tailrace.kinds import build
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_servers import Servers
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas

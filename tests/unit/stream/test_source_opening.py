@@ -17,10 +17,10 @@ from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.sources import path_sources
+from tailrace.sources.discovery import path_sources
+from tailrace.sources.discovery.file_feed import FileFeed
+from tailrace.sources.discovery.path_sources import ReplayFeed
 from tailrace.sources.feed import Feed
-from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.path_sources import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout

@@ -15,7 +15,7 @@ import shapely
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
-from tailrace.spatial_join.table_lookup import TableSource
+from tailrace.spatial_join.table.table_lookup import TableSource
 from tailrace.stream.table_versions import TableVersion, TableVersions, first_types
 
 SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.from_wkt("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))")

@@ -13,7 +13,7 @@ from kit.runs.warehouse import make_query, write_files
 from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.discovery.file_feed import FileFeed
 from tailrace.sources.reading_progress import ReadFile, by_path
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout

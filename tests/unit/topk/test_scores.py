@@ -19,7 +19,7 @@ from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.engine.stream_records import StreamRecords
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
-from tailrace.sources.formats import settled_types
+from tailrace.sources.formats.registry import settled_types
 from tailrace.sources.segments import NULL
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers

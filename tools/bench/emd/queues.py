@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 from tailrace.partition.feedback_balancing import estimated_load
 
 

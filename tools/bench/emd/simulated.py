@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.partition.feedback_balancing import load_imbalance
 
 

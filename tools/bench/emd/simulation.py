@@ -23,7 +23,7 @@ from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.methods import LOADS, EmdDdsj
 from tailrace.emd_join.search import HistogramSearch
 from tailrace.engine.feedback import Feedback
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 from tailrace.ground.facts import Facts
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches

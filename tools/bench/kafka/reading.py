@@ -34,8 +34,8 @@ from bench.workloads import CASES, MEAN_DELAY_MS, Workload, largest_delay
 from generators.delays import Exponential
 from generators.replay import generate
 from generators.replay_to_topic import send
-from tailrace.sources.kafka_producer import TopicWriter
-from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka.kafka_producer import TopicWriter
+from tailrace.sources.kafka.kafka_servers import Servers
 from tailrace.spark.session import session
 from tailrace.stream.run_options import RunOptions
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.progress import Row
-from tailrace.ground.columns import Ints
+from tailrace.ground.arrow.columns import Ints
 
 SHARES = ("copies/tuple", "share of rows, largest task", "share of pairs, largest task")
 """The figures about several tasks."""

@@ -23,7 +23,7 @@ from bench.spark_peer import SparkPeer
 from bench.spatial.same_twice import same_twice, with_again
 from bench.spatial.streams import taxi_batches
 from bench.spatial.table_on_spark import CORES, table_query
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 from tailrace.spark import app
 from tailrace.spark.session import session
 from tailrace.storage.layout import Layout

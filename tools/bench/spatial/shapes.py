@@ -13,13 +13,13 @@ from bench.rounds import interleaved, median_ratio, medians
 from bench.spatial.same_twice import same_twice, with_again
 from bench.spatial.streams import DISTANCE_M
 from bench.spatial.table import districts, taxi_points
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Points, Shaped, Shapes, geometries_of
-from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.pair_search import LocalIndex
-from tailrace.spatial_join.pairs import ordered
-from tailrace.spatial_join.shape_search import ShapeSearch
-from tailrace.spatial_join.table_lookup import TableSearch
+from tailrace.spatial_join.geometry.geometries import Points, Shaped, Shapes, geometries_of
+from tailrace.spatial_join.geometry.metrics import Geodesic, Planar
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pair_search import LocalIndex
+from tailrace.spatial_join.search.pairs import ordered
+from tailrace.spatial_join.table.shape_search import ShapeSearch
+from tailrace.spatial_join.table.table_lookup import TableSearch
 
 COUNT = 10_000
 """Shapes of either type."""

@@ -16,16 +16,16 @@ from bench.spatial.same_twice import same_twice, with_again
 from bench.spatial.streams import taxi_batches
 from generators.sample_districts import district_file
 from tailrace.ground.errors import Refused
-from tailrace.spatial_join import dimension_table
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.dimension_table import DimensionTable
-from tailrace.spatial_join.external_search import ExternalSearch
-from tailrace.spatial_join.geometries import Geometries, Points
-from tailrace.spatial_join.metrics import Geodesic
-from tailrace.spatial_join.pair_search import nested_loops
-from tailrace.spatial_join.pairs import Pairs, ordered
-from tailrace.spatial_join.table_index import How, TableIndex
-from tailrace.spatial_join.table_lookup import TableSearch
+from tailrace.spatial_join.geometry.geometries import Geometries, Points
+from tailrace.spatial_join.geometry.metrics import Geodesic
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.external_search import ExternalSearch
+from tailrace.spatial_join.search.pair_search import nested_loops
+from tailrace.spatial_join.search.pairs import Pairs, ordered
+from tailrace.spatial_join.table import dimension_table
+from tailrace.spatial_join.table.dimension_table import DimensionTable
+from tailrace.spatial_join.table.table_index import How, TableIndex
+from tailrace.spatial_join.table.table_lookup import TableSearch
 
 NATIVE = "native"
 POINTS = 2_000_000

@@ -30,8 +30,8 @@ from generators.sample_districts import district_file
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark.session import session
-from tailrace.spatial_join.geometries import Points
-from tailrace.spatial_join.table_index import TableIndex
+from tailrace.spatial_join.geometry.geometries import Points
+from tailrace.spatial_join.table.table_index import TableIndex
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions

@@ -13,13 +13,13 @@ import shapely
 from bench.spatial.streams import SIDES, taxi_streams
 from bench.spatial.table import RELATION, districts
 from generators.delays import epoch_ms
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.dimension_table import DimensionTable
-from tailrace.spatial_join.geometries import Points
-from tailrace.spatial_join.metrics import Geodesic
-from tailrace.spatial_join.pair_search import find_pairs
-from tailrace.spatial_join.pairs import JoinInterval
-from tailrace.spatial_join.table_index import TableIndex
+from tailrace.spatial_join.geometry.geometries import Points
+from tailrace.spatial_join.geometry.metrics import Geodesic
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.search.pair_search import find_pairs
+from tailrace.spatial_join.search.pairs import JoinInterval
+from tailrace.spatial_join.table.dimension_table import DimensionTable
+from tailrace.spatial_join.table.table_index import TableIndex
 from tailrace.terminal.plots import Figure
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench.topk.paper_query import SIZE_MS, SLIDE_MS, TICK_MS, K
-from tailrace.ground.times import EVENT_US
+from tailrace.ground.arrow.times import EVENT_US
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

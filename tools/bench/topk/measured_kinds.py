@@ -21,11 +21,11 @@ from tailrace.calibration.two_scales.measured_fit import MeasuredFit
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import WindowedKind
-from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometry.metrics import Planar
 from tailrace.spatial_join.geometry_input import GeometryInput
-from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.metrics import Planar
-from tailrace.spatial_join.stream_join import StreamJoin
+from tailrace.spatial_join.search.condition import Condition
+from tailrace.spatial_join.streams.interval_join import SpatialIntervalJoin
+from tailrace.spatial_join.streams.stream_join import StreamJoin
 from tailrace.windows.sliding import Sliding
 
 REACH_MS, PLACES = 10_000, 20

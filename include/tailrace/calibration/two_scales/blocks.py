@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 FEWEST = 10
 """The least number of blocks from which an error is computed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailrace.calibration.two_scales.blocks import FEWEST
 from tailrace.calibration.two_scales.fits import Fit, interval
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 
 _NARROW_K, _NARROW_LOSS = 0.25, 0.2  # half of a narrow interval, in parts of K or of the allowed loss
 

@@ -30,7 +30,7 @@ from tailrace.calibration.two_scales.hazard_ratio import HazardRatio
 from tailrace.calibration.two_scales.level_change import newest_change
 from tailrace.calibration.two_scales.sample import DelaySample, sums_by_number
 from tailrace.calibration.two_scales.survival import DelayLevel
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 from tailrace.windows.windows import Windows
 
 Mask = NDArray[np.bool_]

@@ -14,7 +14,7 @@ from tailrace.calibration.two_scales.expected_loss import Ages, losses, shortest
 from tailrace.calibration.two_scales.hazard_ratio import HazardRatio
 from tailrace.calibration.two_scales.sample import sums_by_number
 from tailrace.calibration.two_scales.survival import DelayLevel
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 
 _RESAMPLES, _SEED = 200, 1
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.calibration.two_scales.blocks import FEWEST, SIGNIFICANT, SURE, exceeds, means, pretest_share
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailrace.calibration.two_scales.blocks import block_length, means, t_quantile
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 
 _FEWEST, _USUAL = 5, 100  # least length of each side of a change, and of the series before the first one
 _BEYOND = 6.0  # standard errors that the difference must exceed

@@ -20,7 +20,7 @@ import numpy as np
 from tailrace.calibration.two_scales.blocks import error_of_mean
 from tailrace.calibration.two_scales.loss_sample import LossSample
 from tailrace.calibration.two_scales.sample import sums_by_number
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 
 _TOLERANCE = 1e-9
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.arrow.columns import Floats, Ints
 
 _RANKS, _LATEST = 1_500, 500
 """If there are more delays, `_RANKS` of them are kept by rank, and the `_LATEST` greatest ones."""

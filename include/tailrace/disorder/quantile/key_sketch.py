@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tailrace.disorder.error_model import Ints
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickRows
-from tailrace.ground.columns import group as grouped
-from tailrace.ground.columns import pair
+from tailrace.ground.arrow.columns import group as grouped
+from tailrace.ground.arrow.columns import pair
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.windows import Windows
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection
-from tailrace.ground.answer_columns import VALUE
+from tailrace.ground.arrow.answer_columns import VALUE
 from tailrace.panels.cells import plain
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.arrow.columns import Floats
 from tailrace.panels.panel import Shown
 from tailrace.panels.series import downsample
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.versions import streamed_versions
+from tailrace.ground.arrow.matching import select
 from tailrace.ground.duration import ms
-from tailrace.ground.matching import select
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panels.cells import plain, text_of
 from tailrace.panels.kinds.calibration import newest_calibration

@@ -1,0 +1,1 @@
+"""Columns and rows of Arrow and NumPy: types, groups, times, keys, and their wire format."""

@@ -1,0 +1,1 @@
+"""Files, directories and object stores: paths, atomic writes, locks."""

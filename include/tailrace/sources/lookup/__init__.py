@@ -1,0 +1,1 @@
+"""Tables beside a stream, for its lookups and dimension joins: files, Delta tables, PostgreSQL."""

@@ -1,0 +1,1 @@
+"""Geometries, their coordinate systems, relations and distances, in columns."""

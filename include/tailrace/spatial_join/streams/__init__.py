@@ -1,0 +1,1 @@
+"""Joins of two streams, by window and by interval (paper 003)."""

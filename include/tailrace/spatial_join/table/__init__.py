@@ -1,0 +1,1 @@
+"""The join of a stream with a dimension table, by rasters and edge indexes (paper 003)."""
