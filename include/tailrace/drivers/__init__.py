@@ -1,1 +1,1 @@
-"""Driver processes: the host that runs them, the launcher, the fence, and liveness detection. No Airflow."""
+"""Driver processes: their host, the launcher, the fence, deploy and drain, liveness and warnings. No Airflow."""

@@ -1,1 +1,1 @@
-"""The lowest room, which every other room may import: time, durations, errors, retries, columns, wire format."""
+"""The lowest room, which every other room may import: time, durations, errors, retries; columns; files."""

@@ -1,1 +1,1 @@
-"""The DAGs, their operators and triggers, and an embedded Airflow: the only package that imports airflow."""
+"""DAG factories of the four kinds of work on a query, with their operators, triggers, links and notifiers."""
