@@ -81,7 +81,7 @@ class Run(WarehouseQuery):
         # a join with a table holds back no row
         if self.declared.has_late_tuples and (held := held_back(OpenedTables(self.layout))):
             keep_open = "--keep-open" if self.names_options else "keep_open"
-            ends = f"it is complete when more comes, or at the end of a run without {keep_open}"
+            ends = f"the tick ends when later records come, or at the end of a run without {keep_open}"
             yield f"{counted(held, 'row')} {'waits' if held == 1 else 'wait'} in an open tick: {ends}"
 
     def _end_before(self) -> EndOfRun | None:

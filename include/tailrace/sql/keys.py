@@ -58,7 +58,8 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
         return windows, rest
     for name in WINDOW_COLUMNS:
         if bounds.count(name) != 1:
-            raise where.error(f"{name} stands {bounds.count(name)} times among the groups", ", ".join(WINDOW_COLUMNS))
+            stands = "stands twice" if name in bounds else "is not"
+            raise where.error(f"{name} {stands} among the groups", ", ".join(WINDOW_COLUMNS))
     if windows.partition is not None:
         _require_partition(windows.partition, rest)
     return windows, rest

@@ -9,6 +9,7 @@ from itertools import repeat
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.ground.words import counted
 from tailrace.sources.record_place import places_of
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -88,7 +89,7 @@ class Rejections:
             yield f"{rejected.records:,} × {reason}" + (example if examples else "")
         if rest := ordered[most:]:
             records = sum(rejected.records for _, rejected in rest)
-            yield f"{records:,} for {len(rest)} other reasons: see the table quarantine"
+            yield f"{records:,} for {counted(len(rest), 'other reason')}: see the table quarantine"
 
 
 def _example(row: pa.Table) -> tuple[str, str]:

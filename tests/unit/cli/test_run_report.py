@@ -41,7 +41,7 @@ def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tu
     said = Ended(declared, batches=1, summary=summary_of(3)).lines()
     assert len(said) == lines
     assert said[0] == "read 3 records: 3 accepted, 0 rejected"
-    ends = "in an open tick: it is complete when more comes, or at the end of a run without keep_open"
+    ends = "in an open tick: the tick ends when later records come, or at the end of a run without keep_open"
     assert said[1:] == [f"{'1 row waits' if held == 1 else '2 rows wait'} {ends}"][: lines - 1]
 
 
