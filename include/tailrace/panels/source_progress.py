@@ -27,7 +27,7 @@ class PartitionProgress(Shown):
     rows : int
         The number of records read from it; for a topic's partition, within the range.
     passed : int or None
-        The arrival time up to which it was read, ms; for a partition of a topic, that of the whole topic.
+        The arrival time up to which it was read, ms; for a partition of a topic, the time of the whole topic.
     is_idle : bool or None
         Whether its stream is recorded as idle, so that no tick waits for it. None for a topic's partition.
     is_holding : bool
