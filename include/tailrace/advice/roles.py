@@ -13,6 +13,7 @@ from tailrace.advice.column_names import (
     EVENT,
     ID,
     IDENTITY,
+    MEASURE,
     OTHER_TIME,
     PLACE,
     TIME,
@@ -192,18 +193,20 @@ def _id(columns: list[ColumnProfile], are_resent: Callable[[str], bool]) -> Role
 
 
 def likely_ids(columns: Iterable[ColumnProfile], roles: Roles) -> tuple[ColumnProfile, ...]:
-    """Return the columns without a role that could be ids, the likeliest first: all values but a few are unique.
+    """Return the columns that could be ids, the likeliest first: all values but a few are unique.
 
-    A tenth of the records may repeat a value, and at least one. A small sample's columns need an id's name.
+    A tenth of the records may repeat a value, and at least one. A small sample's columns need an id's name. A column
+    of integers may have been taken for the value, unless its name is that of an amount or a measurement.
     """
 
     def is_likely(column: ColumnProfile) -> bool:
-        repeats, is_integer = column.rows - column.distinct, pa.types.is_integer(column.dtype)
-        is_large = column.rows >= _LEAST_RECORDS and (column.numbers < _LEAST_NUMBERS or is_integer)
+        repeats = column.rows - column.distinct
+        is_number = pa.types.is_integer(column.dtype) and not has_name(column.name, f"{VALUE}|{MEASURE}")
+        is_large = column.rows >= _LEAST_RECORDS and (column.numbers < _LEAST_NUMBERS or is_number)
         is_unique = repeats <= max((1 - _LEAST_UNIQUE) * column.rows, 1)
         return column.time is None and is_unique and (is_large or has_name(column.name, ID))
 
-    used = {role.column.name for role in roles.parts.values()}
+    used = {role.column.name for part, role in roles.parts.items() if part != "value"}
     likely = [column for column in _without_nulls(columns) if column.name not in used and is_likely(column)]
     likely.sort(key=lambda column: (column.numbers >= _LEAST_NUMBERS, -column.uniqueness))
     return tuple(likely[:_MOST_LIKELY])

@@ -55,8 +55,8 @@ class SampleReport:
     `filtered` is the number of records left out; `unmatched` of these met no row of a lookup.
     `first_line` names the place of the first rejected record, and the reason; None if none was rejected. `repeats` are
     the records that repeat an id, `outlying` the implausible event times; None if there are none. `floored` are
-    the columns with times that are finer than microseconds. `ahead` is the number of accepted records whose event time is
-    after their arrival time.
+    the columns with times that are finer than microseconds. `ahead` is the number of accepted records whose event time
+    is after their arrival time.
     """
 
     sample: SourceSample

@@ -350,6 +350,7 @@ def test_a_column_that_is_nearly_unique_is_named_as_an_id(proposed, name):
     assert f"{name}: 100 different of 109 records; repeats? --id {option}" in [*proposal.doubts()]
     assert f"    # other columns that could be the id: {name} (100 values)\n" in proposal.text
     assert not any("repeats?" in doubt for doubt in proposed(sessions(20, name)).doubts())
+    assert not any("repeats?" in doubt for doubt in proposed(sessions(9, "weight")).doubts())
     assert not any("repeats?" in doubt for doubt in proposed(sessions(9, name), id=name).doubts())
 
 
