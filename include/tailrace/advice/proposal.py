@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from tailrace.advice.column_profile import ColumnProfile, profiles_of
 from tailrace.advice.delay_profile import DelayProfile
 from tailrace.advice.query_text import ASSUMED, EARLIEST_MS, KINDS, STREAM, QueryText, free_name
 from tailrace.advice.quoting import quoted, shown
-from tailrace.advice.record_id import record_id
+from tailrace.advice.record_id import are_resent, record_id
 from tailrace.advice.roles import PARTS, Roles, find_roles
 from tailrace.advice.table_sample import TableSample
 from tailrace.advice.time_forms import DateOrder
@@ -77,6 +79,7 @@ class QueryProposal:
         rejected = report.read - report.accepted
         if rejected > report.accepted:
             yield self._rejected(rejected)
+        yield from report.doubts()
         if draft.assumes_zone:
             yield f"{draft.without_zone}, and the file takes them for UTC, marked {ASSUMED}; or --timezone ZONE"
         if headers := _headers_among(draft.sample.table):
@@ -86,6 +89,9 @@ class QueryProposal:
         yield from report.outlying.lines() if report.outlying is not None else ()
         if draft.record_id is not None:
             yield f"{draft.record_id.reason}; or --id COLUMN"
+            for each in draft.record_id.others:
+                different = f"{each.distinct:,} different of {each.rows:,} records"
+                yield f"{shown(each.name, 40)}: {different}; repeats? --id {shlex.quote(each.name)}"
         if draft.roles.column("arrival_time") is None and "arrival_time" not in draft.sample.own:
             yield "no column says when a record arrived: it arrives when it is read; or --arrival-time COLUMN"
 
@@ -118,7 +124,10 @@ def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
     columns = profiles_of(sample.table, choices.date_order)
     table = sample.table
     roles = find_roles(
-        columns, choices.columns, lambda later, earlier: _share_after(table, columns[later], columns[earlier])
+        columns,
+        choices.columns,
+        lambda later, earlier: _share_after(table, columns[later], columns[earlier]),
+        partial(are_resent, table),
     )
     _require(sample, columns, roles, choices.kind)
     derived = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,10 +117,12 @@ class QueryText:
             yield f"    id: {scalar(self._name_of('id'))}  # {self._reason('id')}"
         elif self.record_id is not None:
             yield f"    id: {scalar(self.record_id.name)}  # {self.record_id.reason}"
+            if self.record_id.others:
+                yield f"    # other columns that could be the id: {_with_values(self.record_id.others)}"
         if self.roles.column("key") is not None:
             yield f"    key: {scalar(self._name_of('key'))}  # {self._reason('key')}; a list groups by several columns"
-            if others := self._others("key"):
-                yield f"    # other columns that could be keys: {others}"
+            if others := self.roles.parts["key"].others:
+                yield f"    # other columns that could be keys: {_with_values(others)}"
         if derived := dict(self._derived()):
             yield "    columns:  # by Spark SQL's expressions"
             if self.roles.column("value") is not None and self._is_derived("value"):
@@ -132,12 +134,6 @@ class QueryText:
             year = _FIRST_YEAR if profile is None else format_time(profile.first)[:4]
             yield f"    bounds: {{earliest: '{year}-01-01'}}  # earlier times go to quarantine"
         yield "    # where: CONDITION  # a record for which it is false or null is left out"
-
-    def _others(self, part: str) -> str:
-        """Return the other columns that could be a part, with their numbers of values, in words."""
-        others = self.roles.parts[part].others
-        named = [f"{shown(each.name, 40)} ({each.distinct:,} values)" for each in others[:_MOST_OTHERS]]
-        return ", ".join([*named, "…"] if len(others) > _MOST_OTHERS else named)
 
     def _arrival(self) -> Iterator[str]:
         if self.roles.column("arrival_time") is not None:
@@ -201,8 +197,8 @@ class QueryText:
         yield "  total:" if of_money else "  mean:"
         yield f"    function: {'sum' if of_money else 'avg'}"
         yield f"    column: {name}  # {self._reason('value')}"
-        if others := self._others("value"):
-            yield f"  # other columns of numbers: {others}"
+        if others := self.roles.parts["value"].others:
+            yield f"  # other columns of numbers: {_with_values(others)}"
 
     @property
     def _cents(self) -> int | None:
@@ -232,6 +228,12 @@ class QueryText:
 
     def _reason(self, part: str) -> str:
         return shown(self.roles.parts[part].reason, 160)
+
+
+def _with_values(others: Sequence[ColumnProfile]) -> str:
+    """Return columns with their numbers of values, in words."""
+    named = [f"{shown(each.name, 40)} ({each.distinct:,} values)" for each in others[:_MOST_OTHERS]]
+    return ", ".join([*named, "…"] if len(others) > _MOST_OTHERS else named)
 
 
 def query_name(text: str) -> str:

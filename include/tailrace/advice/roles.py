@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from tailrace.advice.column_names import (
     EVENT,
     ID,
     IDENTITY,
+    MEASURE,
     OTHER_TIME,
     PLACE,
     TIME,
@@ -35,7 +36,9 @@ PARTS = {
 """The parts of a tuple that columns can be, named like the fields and options."""
 
 _LEAST_TIMES, _LEAST_NUMBERS, _LEAST_UNIQUE, _MOST_EMPTY = 0.5, 0.7, 0.9, 0.01
-_MOST_KEYS, _LEAST_RECORDS = 0.2, 20
+_MOST_KEYS, _LEAST_RECORDS, _MOST_LIKELY = 0.2, 20, 3
+_LEAST_RESENT = 0.5
+"""The share of records with unique values from which a column named like an id is one, if its repeats are equal."""
 _NEARLY_UNIQUE = 0.99
 """The share of records with unique values from which a column counts as an id even without an id's name."""
 
@@ -67,7 +70,10 @@ class Roles:
 
 
 def find_roles(
-    columns: Mapping[str, ColumnProfile], named: Mapping[str, str], is_after: Callable[[str, str], float]
+    columns: Mapping[str, ColumnProfile],
+    named: Mapping[str, str],
+    is_after: Callable[[str, str], float],
+    are_resent: Callable[[str, str | None], bool],
 ) -> Roles:
     """Return the columns for the parts; columns named by the user are kept.
 
@@ -77,6 +83,8 @@ def find_roles(
         The columns named by the user, by part.
     is_after : callable
         Returns the share of records in which the time in one column is not before that in another.
+    are_resent : callable
+        Returns whether records with the same value in one column are equal in all columns but another, if given.
 
     Raises
     ------
@@ -96,7 +104,8 @@ def find_roles(
     free = [column for column in free if column.name not in used]
     if "event_time" in parts:
         take("arrival_time", _arrival_time(free, parts["event_time"].column, is_after))
-    take("id", _id([column for column in free if column.name not in used]))
+    arrival = parts["arrival_time"].column.name if "arrival_time" in parts else None
+    take("id", _id([column for column in free if column.name not in used], lambda name: are_resent(name, arrival)))
     take("key", _key([column for column in free if column.name not in used and not has_name(column.name, ARRIVAL)]))
     take("value", _value([column for column in free if column.name not in used]))
     if "key" in parts:
@@ -159,9 +168,13 @@ def _arrival_time(
     return None
 
 
-def _id(columns: list[ColumnProfile]) -> Role | None:
-    named = [column for column in columns if column.is_named and column.nulls <= _MOST_EMPTY * column.rows]
-    unique = [column for column in named if column.uniqueness >= _LEAST_UNIQUE and has_name(column.name, ID)]
+def _id(columns: list[ColumnProfile], are_resent: Callable[[str], bool]) -> Role | None:
+    def is_unique(column: ColumnProfile) -> bool:
+        is_resent = column.uniqueness >= _LEAST_RESENT and are_resent(column.name)
+        return column.uniqueness >= _LEAST_UNIQUE or is_resent
+
+    named = _without_nulls(columns)
+    unique = [column for column in named if has_name(column.name, ID) and is_unique(column)]
     if unique:
         best = max(unique, key=lambda column: column.uniqueness)
         repeats = column_repeats(best)
@@ -177,6 +190,31 @@ def _id(columns: list[ColumnProfile]) -> Role | None:
             share = f"{column.uniqueness:.1%} of the records have a value of their own"
             return Role(column, f"{share}{repeats}" if repeats else "each record has a value of its own")
     return None
+
+
+def likely_ids(columns: Iterable[ColumnProfile], roles: Roles) -> tuple[ColumnProfile, ...]:
+    """Return the columns that could be ids, the likeliest first: all values but a few are unique.
+
+    A tenth of the records may repeat a value, and at least one. A small sample's columns need an id's name. A column
+    of integers may have been taken for the value, unless its name is that of an amount or a measurement.
+    """
+
+    def is_likely(column: ColumnProfile) -> bool:
+        repeats = column.rows - column.distinct
+        is_number = pa.types.is_integer(column.dtype) and not has_name(column.name, f"{VALUE}|{MEASURE}")
+        is_large = column.rows >= _LEAST_RECORDS and (column.numbers < _LEAST_NUMBERS or is_number)
+        is_unique = repeats <= max((1 - _LEAST_UNIQUE) * column.rows, 1)
+        return column.time is None and is_unique and (is_large or has_name(column.name, ID))
+
+    used = {role.column.name for part, role in roles.parts.items() if part != "value"}
+    likely = [column for column in _without_nulls(columns) if column.name not in used and is_likely(column)]
+    likely.sort(key=lambda column: (column.numbers >= _LEAST_NUMBERS, -column.uniqueness))
+    return tuple(likely[:_MOST_LIKELY])
+
+
+def _without_nulls(columns: Iterable[ColumnProfile]) -> list[ColumnProfile]:
+    """Return the columns that can be ids by their type, and have hardly a null."""
+    return [column for column in columns if column.is_named and column.nulls <= _MOST_EMPTY * column.rows]
 
 
 def column_repeats(column: ColumnProfile) -> str:

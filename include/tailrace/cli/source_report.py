@@ -28,7 +28,8 @@ def print_source_reports(query: Query) -> None:
         for line in report.lines():
             screen.out.print(line, markup=False, soft_wrap=True)
     types = {report.sample.stream: report.sample.types for report in reports}
-    for line in opening_lines(query, types):
+    doubts = [line for report in reports for line in report.doubts()]
+    for line in [*doubts, *opening_lines(query, types)]:
         screen.out.print(f"attention: {line}", markup=False, soft_wrap=True)
     for subject, table in query.tables.items():
         checked = table.check(content_of(table, open_dimension(table.place)).content)

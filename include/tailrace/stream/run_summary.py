@@ -35,6 +35,12 @@ def all_of(*callbacks: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def where_of(stream: str, rows: int, filtered: int, unmatched: int) -> str:
+    """Return in words that a stream's `where` leaves out each record that fits; `filtered` includes `unmatched`."""
+    counts = f"{filtered - unmatched:,} of {rows:,}, {rows - filtered:,} rejected"
+    return f"where of stream {stream} is false or null for each record that fits: {counts}{_SHOWN}"
+
+
 class RunSummary:
     """Sums up the batches of a run, as its callback after each batch.
 
@@ -148,8 +154,7 @@ class RunSummary:
     ) -> Iterator[str]:
         for stream, (rows, accepted, filtered, unmatched) in self._of_stream.items():
             if filtered > unmatched and not accepted and self.filtered < self.read:
-                counts = f"{filtered - unmatched:,} of {rows:,}, {rows - filtered:,} rejected"
-                yield f"where of stream {stream} is false or null for each record that fits: {counts}{_SHOWN}"
+                yield where_of(stream, rows, filtered, unmatched)
         if rejected > _MANY * (self.read - self.filtered) and self.accepted:
             yield f"{rejected / (self.read - self.filtered):.0%} of the records were rejected, for the reasons above"
         coverage = self._last.get("coverage")

@@ -15,9 +15,13 @@ from tailrace.ground.words import counted, floored_of
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.rejections import Rejections
+from tailrace.stream.run_summary import where_of
 
 SAMPLED_ROWS = 10_000
 """At most so many records are read of the first segment, and of the last one."""
+
+_MOST_AHEAD = 0.5
+_ROUNDED_MS = (60_000, 1000)
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class SourceSample:
     ----------
     stream, where, format : str
         The name of the stream, its source as a URI, and the format of the source.
+    is_stamped : bool
+        Whether records arrive when they are read, as the stream has no arrival time.
     types : dict
         The types of the columns that the query reads; empty where no record shows them yet.
     segments : tuple of Segment
@@ -39,6 +45,7 @@ class SourceSample:
     types: Types
     segments: tuple[Segment, ...]
     format: str = ""
+    is_stamped: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ class SampleReport:
     `filtered` is the number of records left out; `unmatched` of these met no row of a lookup.
     `first_line` names the place of the first rejected record, and the reason; None if none was rejected. `repeats` are
     the records that repeat an id, `outlying` the implausible event times; None if there are none. `floored` are
-    the columns with times that are finer than microseconds.
+    the columns with times that are finer than microseconds. `ahead` is the number of accepted records whose event time
+    is after their arrival time.
     """
 
     sample: SourceSample
@@ -61,6 +69,7 @@ class SampleReport:
     repeats: tuple[RepeatedIds, ...] = ()
     outlying: OutlyingTimes | None = None
     floored: frozenset[str] = frozenset()
+    ahead: int = 0
 
     @property
     def is_unfit(self) -> bool:
@@ -91,8 +100,16 @@ class SampleReport:
         if self.floored:
             yield f"  warning: {floored_of(self.sample.stream, self.floored)}"
 
+    def doubts(self) -> Iterator[str]:
+        """Yield a line for each likely mistake of the query that rejects no record."""
+        if self.filtered > self.unmatched and not self.accepted:
+            yield where_of(self.sample.stream, self.read, self.filtered, self.unmatched)
+        if self.ahead > _MOST_AHEAD * self.accepted:
+            counts = f"{self.ahead:,} of {counted(self.accepted, 'record')}"
+            yield f"stream {self.sample.stream}: event_time is after arrival_time in {counts}; are the two swapped?"
+
     def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
-        """Return the report with the sample's repeats and implausible times; versions of answers are no repeats."""
+        """Return the report with the sample's repeats and doubtful times; versions of answers are no repeats."""
         if not tuples or RETRACTED in tuples[0].schema.names:
             return self
         together = pa.concat_batches(tuples)
@@ -102,10 +119,21 @@ class SampleReport:
             RepeatedIds(content, len(rows), self._place(int(position[rows[0]]))) for content, rows in found.items()
         ]
         outlying = find_outlying(self.sample.stream, together, self._place)
-        return replace(self, repeats=tuple(repeats), outlying=outlying)
+        ahead = 0 if self.sample.is_stamped else _count_ahead(together)
+        return replace(self, repeats=tuple(repeats), outlying=outlying, ahead=ahead)
 
     def _place(self, position: int) -> str:
         """Return the place of the record at a position in the sample."""
         number, row = divmod(position, SAMPLED_ROWS)
         segment = self.sample.segments[number]
         return place_of(f"{segment.path}#{segment.first_row + row}", self.sample.format)
+
+
+def _count_ahead(tuples: pa.RecordBatch) -> int:
+    """Count the tuples whose event time is after their arrival time.
+
+    Where all arrival times are whole minutes or seconds, event times are rounded down to these.
+    """
+    event, arrival = (np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time"))
+    unit = next((unit for unit in _ROUNDED_MS if not (arrival % unit).any()), 1)
+    return int(np.count_nonzero(event // unit > arrival // unit))

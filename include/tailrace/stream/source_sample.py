@@ -46,7 +46,8 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
         try:
             opening = Opening(compiled.sources[name], DELTA_TABLES, query.idle_ms / 1000)
             types, segments = stream.source.sample(opening)
-            samples[name] = SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
+            rows = _first_rows(name, segments)
+            samples[name] = SourceSample(name, stream.uri, types, rows, stream.source.format, stream.is_stamped)
         except Unfit as unfit:  # the next stream may have problems of its own
             problems += unfit.problems
     if problems:

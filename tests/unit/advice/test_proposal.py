@@ -306,6 +306,66 @@ def test_a_column_with_few_repeats_is_an_id_though_its_name_does_not_say_so(prop
     assert "id" not in often.draft.roles.parts
 
 
+RESENT = """reading_id,measured,received,sensor,celsius
+r1,2026-11-23T08:00:05Z,2026-11-23T08:00:06Z,hall,18.5
+r2,2026-11-23T08:00:30Z,2026-11-23T08:00:31Z,roof,4.0
+r3,2026-11-23T08:00:40Z,2026-11-23T08:00:41Z,hall,19.5
+r4,2026-11-23T08:01:10Z,2026-11-23T08:01:11Z,hall,20.0
+r3,2026-11-23T08:00:40Z,2026-11-23T08:01:35Z,hall,19.5
+"""
+"""Readings of which one is sent again and arrives later."""
+
+
+def test_a_record_that_is_sent_again_is_a_repeat_though_no_column_is_an_id(proposed):
+    proposal = proposed(RESENT.replace("reading_id", "subject"))
+    assert "received" not in proposal.draft.record_id.expression
+    assert [repeats.number for repeats in proposal.report.repeats] == [1]
+    assert "id: record_id  # no column is an id: records that are the same in all columns but the arrival" in (
+        proposal.text
+    )
+
+
+def test_a_small_file_with_a_record_that_is_sent_again_has_an_id_by_name_and_content(proposed):
+    role = proposed(RESENT).draft.roles.parts["id"]
+    assert (role.column.name, role.reason.endswith("; 1 repeat one before")) == ("reading_id", True)
+    changed = proposed(RESENT.replace("08:01:35Z,hall,19.5", "08:01:35Z,hall,29.5"))
+    assert "id" not in changed.draft.roles.parts
+    assert "reading_id: 4 different of 5 records; repeats? --id reading_id" in [*changed.doubts()]
+    assert "    # other columns that could be the id: reading_id (4 values)\n" in changed.text
+
+
+def sessions(repeats: int, name: str = "session", number: int = 100) -> str:
+    """Return a CSV file of sessions, the first ones a second time, with another energy."""
+    lines = [f"S{n:03}" if name == "my session" else f"{7 * n}" for n in range(number)]
+    rows = [f"{each},2024-03-14T10:{n // 60:02}:{n % 60:02}Z,hall,{n}.5" for n, each in enumerate(lines)]
+    again = [row.rpartition(",")[0] + ",7.25" for row in rows[:repeats]]
+    return "\n".join([f"{name},at,site,energy", *rows, *again, ""])
+
+
+@pytest.mark.parametrize("name", ["my session", "ticket"])
+def test_a_column_that_is_nearly_unique_is_named_as_an_id(proposed, name):
+    proposal = proposed(sessions(9, name))
+    assert proposal.draft.record_id is not None
+    option = f"'{name}'" if " " in name else name
+    assert f"{name}: 100 different of 109 records; repeats? --id {option}" in [*proposal.doubts()]
+    assert f"    # other columns that could be the id: {name} (100 values)\n" in proposal.text
+    assert not any("repeats?" in doubt for doubt in proposed(sessions(20, name)).doubts())
+    assert not any("repeats?" in doubt for doubt in proposed(sessions(9, "weight")).doubts())
+    assert not any("repeats?" in doubt for doubt in proposed(sessions(9, name), id=name).doubts())
+
+
+@pytest.mark.parametrize(("repeats", "name", "number"), [(0, "ticket", 30), (1, "my session", 18)])
+def test_no_id_is_proposed_where_each_time_is_new_nor_by_content_of_a_small_file(proposed, repeats, name, number):
+    proposal = proposed(sessions(repeats, name, number))
+    assert proposal.draft.record_id.others == ()
+
+
+def test_times_of_event_and_arrival_that_are_swapped_are_doubtful(proposed):
+    swapped = proposed(RESENT, event_time="received", arrival_time="measured")
+    line = "stream records: event_time is after arrival_time in 5 of 5 records; are the two swapped?"
+    assert next(swapped.doubts()) == line
+
+
 def test_times_before_the_bounds_get_bounds_of_their_own(proposed):
     proposal = proposed("ts,v\n1994-03-14T10:00:00Z,1\n1994-03-14T10:00:01Z,1\n")
     assert "earliest: '1994-01-01'" in proposal.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,6 +58,50 @@ def test_a_source_of_which_no_record_fits_is_refused(tailrace, file):
     refused = tailrace("validate", file, "--source", code=2)
     assert "of 1 record that were looked at 0 fit, 1 do not" in refused.stdout
     assert "none of its records fits: 1 × at out of bounds" in refused.stderr
+
+
+def test_a_condition_that_leaves_out_each_record_is_doubtful(tailrace, file):
+    words = "attention: where of stream orders is false or null for each record that fits: "
+    assert "attention: where" not in tailrace("validate", file, "--source").stdout
+    file.write_text(QUERY.replace("<> 'samples'", "= 'samples'"))
+    (file.parent / "orders.csv").write_text("at,id,sku\n2024-03-14T10:00:00Z,1,a\n2024-03-14T10:00:01Z,2,b\n")
+    assert f"{words}2 of 2, 0 rejected; explain FILE --sample" in tailrace("validate", file, "--source").stdout
+    (file.parent / "orders.csv").write_text("at,id,sku\n2024-03-14T10:00:00Z,1,a\nlater,2,c\n")
+    assert f"{words}1 of 2, 1 rejected" in tailrace("validate", file, "--source", code=2).stdout
+
+
+@pytest.mark.parametrize(
+    ("events", "arrivals", "words"),
+    [
+        ((5, 6, 7), (5, 5, 6), "in 2 of 3 records"),
+        ((5, 6, 7), (5, 6, 6), None),
+        ((5.2, 6.4, 7.8), (5, 6, 7), None),
+        ((5.2, 6.4, 7.8), (5.1, 6.3, 8), "in 2 of 3 records"),
+        ((5, 6, 7), (0, 0, 0), None),
+        ((65, 66, 67), (0, 0, 0), "in 3 of 3 records"),
+        ((5, 6, 7), None, None),
+    ],
+    ids=["most", "some", "seconds", "fractions", "minutes", "a minute later", "no arrival"],
+)
+def test_event_times_after_the_arrival_of_most_records_are_doubtful(tailrace, file, events, arrivals, words):
+    stamps = [
+        [f"2024-03-14T10:{int(s) // 60:02}:{s % 60:04.1f}Z" for s in each] for each in (events, arrivals or events)
+    ]
+    rows = [f"{event},{number},a,{arrival}" for number, (event, arrival) in enumerate(zip(*stamps, strict=True))]
+    (file.parent / "orders.csv").write_text("\n".join(["at,id,sku,came", *rows, ""]))
+    if arrivals is not None:
+        file.write_text(QUERY.replace("    id: id\n", "    arrival_time: came\n    id: id\n"))
+    shown = tailrace("validate", file, "--source").stdout
+    line = f"attention: stream orders: event_time is after arrival_time {words}; are the two swapped?"
+    assert line in shown if words else "swapped" not in shown
+
+
+def test_records_without_an_arrival_time_are_not_after_it(tailrace, file):
+    soon = datetime.now(UTC) + timedelta(minutes=30)
+    (file.parent / "orders.csv").write_text(f"at,id,sku\n{soon.isoformat()},1,a\n")
+    shown = tailrace("validate", file, "--source").stdout
+    assert "1 fit" in shown
+    assert "swapped" not in shown
 
 
 def test_a_derived_text_is_an_event_time_where_the_stream_says_its_zone(tailrace, file):
