@@ -25,6 +25,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
 from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.expressions.projection import WHERE, NamedError, Projection
+from tailrace.expressions.written_names import written
 from tailrace.functions.chosen import ORDERED_BY, Chosen
 from tailrace.functions.kept import KeptInOrder
 from tailrace.functions.registry import FUNCTIONS
@@ -149,7 +150,9 @@ class Aggregate(KeyedWindows):
             for name, dtype in () if each.values is None else each.values.types.items():
                 if not FUNCTIONS[each.function].accepts(dtype):
                     source, wanted = needed.carried[name], FUNCTIONS[each.function].takes
-                    example = f"number: cast({source} as double)" if wanted == "numbers" else f"flag: {source} > 0"
+                    column = written(source)
+                    flag = f"{source} > 0" if column == source else f'"{column} > 0"'  # no YAML begins with a backtick
+                    example = f"number: cast({column} as double)" if wanted == "numbers" else f"flag: {flag}"
                     fault = f"function {each.function} takes {wanted}, and column {source} is of type {dtype}"
                     remedy = f"a column of {wanted}, such as columns: {{{example}}}; or {takes_any}"
                     problems.append(Problem(each.field, fault, remedy))

@@ -15,6 +15,7 @@ from tailrace.aggregate.interval_names import interval_names
 from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import NamedError, Projection
+from tailrace.expressions.written_names import written
 from tailrace.ground.arrow.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import field_error
 from tailrace.ground.near_names import nearest
@@ -98,7 +99,7 @@ class NamedAggregatesSection(HavingSection):
                 for column, position in columns.items():
                     if column not in self.each and column != TUPLES:
                         near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, TUPLES])
-                        near = f"{near}; or an aggregate of a column of the stream, such as max({column})"
+                        near = f"{near}; or an aggregate of a column of the stream, such as max({written(column)})"
                         raise NamedError(name, ExpressionError(position, f"no answer has a column {column}", near))
         except NamedError as error:
             fault = f"at {error.position}: {error.fault}"

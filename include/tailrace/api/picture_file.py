@@ -9,10 +9,12 @@ from typing import BinaryIO
 
 from tailrace.api.picture import draw
 from tailrace.api.shown_panels import ShownPanels
+from tailrace.api.why_none import why_no_answers
 from tailrace.ground.errors import refuse
 from tailrace.ground.extras import require_extra
 from tailrace.panels.query_view import DeclaredView
 from tailrace.query.query import Query
+from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.terminal.output_file import open_output
@@ -69,12 +71,16 @@ def read_picture(query: Query, layout: Layout, start: int | None, end: int | Non
     Raises
     ------
     Refused
-        When matplotlib is not installed, the range is empty, or the query never ran here.
+        When matplotlib is not installed, the range is empty, the query never ran here, or the key has no answers.
     """
     require_drawable(start, end)
     view = DeclaredView(layout, None, query)
     require_begun(view.tables, query)
-    return Picture(ShownPanels.read(view, start, end, key))
+    shown = ShownPanels.read(view, start, end, key)
+    if key is not None and not shown.answers.rows and not shown.answers.damaged:
+        why = why_no_answers(layout, AnswerRange(key=key))
+        raise refuse(f"--key {key}", why, "a key that tailrace results shows; or no --key")
+    return Picture(shown)
 
 
 def require_drawable(start: int | None, end: int | None) -> None:

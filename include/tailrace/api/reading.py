@@ -49,7 +49,7 @@ def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRan
 
 
 def _why_none(layout: Layout, rows: pa.Table, part: AnswerRange, is_current: bool = False) -> str:
-    return "" if rows.num_rows else why_no_answers(layout, is_part=part != ALL, is_current=is_current)
+    return "" if rows.num_rows else why_no_answers(layout, part, is_current)
 
 
 def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int | None) -> Answers:

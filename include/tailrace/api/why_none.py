@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow.dataset as ds
+
 from tailrace.engine.output_tables import WITHHELD
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
+from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.progress import held_back, read_newest, read_progress, read_totals
 
+_NULLS = ("", "null", "none")
 _END = "the end of a run with --bounded and without --keep-open"
 
 
-def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
-    """Return the reason why a stream that has begun has no answers.
-
-    `is_part` says that only a range or a key was read; `is_current`, that the table `current` was read.
-    """
+def why_no_answers(layout: Layout, part: AnswerRange, is_current: bool = False) -> str:
+    """Return the reason why a stream that has begun has no answers in a part; `is_current`: of the table `current`."""
     tables = OpenedTables(layout)
     totals = read_totals(tables, committed_batches(layout))
     accepted, filtered, rejected = (totals[name] for name in ("rows", "filtered", "quarantined"))
@@ -27,8 +28,9 @@ def why_no_answers(layout: Layout, is_part: bool, is_current: bool) -> str:
         return "no answers yet: the stream has read no record"
     if totals["answers"]:
         given = counted(totals["answers"], "answer")
-        if is_part:
-            return f"none of {counted(totals['answers'], 'streamed answer')} is in this range, or of this key"
+        if part != ALL:
+            none = f"none of {counted(totals['answers'], 'streamed answer')} is in this range, or of this key"
+            return f"{none}; some have a key that is null: --where 'key is null'" if _is_null(part, tables) else none
         later = ", or the table current will have them within a minute" * is_current
         return f"no answers: corrections took back the {given} of the stream{later}"
     counts = f"{accepted:,} accepted, {f'{filtered:,} filtered, ' if filtered else ''}{rejected:,} rejected"
@@ -42,6 +44,13 @@ def why_no_quality(layout: Layout) -> str:
     if tables.has("correction_runs") and tables.read("correction_runs", ["interval"]).num_rows:
         return "nothing is measured: the corrections so far have found no answers"
     return "nothing is measured yet: a correction measures how far the stream's answers were off"
+
+
+def _is_null(part: AnswerRange, tables: OpenedTables) -> bool:
+    """Return whether a part seems to ask for answers whose key is null, and there are some."""
+    if part.key is None or part.key.lower() not in _NULLS or "key" not in tables.schema("results").names:
+        return False
+    return bool(tables.read("results", ["key"], ds.field("key").is_null()).num_rows)
 
 
 def _rejections(totals: dict[str, int]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.other_functions import WITHOUT_PARENTHESES, refusal_of
 from tailrace.expressions.registry import FUNCTIONS
 from tailrace.expressions.type_names import NAMES
+from tailrace.expressions.written_names import name_with_blanks
 
 _LONGEST = 10_000
 _DEEPEST = 100
@@ -99,7 +100,7 @@ def parse_tree(text: str) -> exp.Expr:
         token = first.get("highlight") or ""
         fault = f"at {token!r} it is no expression" if token else "it is no expression"
         near = get_close_matches(token, NAMES, 1)  # the grammar does not know the type of a cast as a keyword
-        raise ExpressionError(position, fault, near[0] if near else _BY_GRAMMAR) from None
+        raise ExpressionError(position, fault, near[0] if near else _remedy(text, _BY_GRAMMAR)) from None
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, SqlglotError) else "it is nested too deep"
         raise ExpressionError(Position(), f"it is no expression: {reason}", _BY_GRAMMAR) from None
@@ -126,9 +127,17 @@ def _check(text: str, tree: exp.Expr) -> None:
     for node in tree.walk():
         fault = _fault(node)
         if fault is not None:
-            raise ExpressionError(position_of(text, node), *fault)
+            what, remedy = fault
+            remedy = _remedy(text, remedy) if isinstance(node, exp.Alias) else remedy
+            raise ExpressionError(position_of(text, node), what, remedy)
         if node.depth > _DEEPEST:
             raise ExpressionError(position_of(text, node), "it is nested too deep", f"at most {_DEEPEST} levels")
+
+
+def _remedy(text: str, remedy: str) -> str:
+    """Return the remedy for a text that is no expression; it begins with words side by side, maybe a column's name."""
+    name = name_with_blanks(text)
+    return remedy if name is None else f"{name} in backticks, if a column has this name; or {remedy}"
 
 
 _PARTS: dict[type[exp.Expr], set[str]] = {

@@ -23,6 +23,7 @@ from tailrace.expressions.types import (
     is_number,
     spark_name,
 )
+from tailrace.expressions.written_names import written
 
 Compile = Callable[[Plan, Sequence[Term]], Term]
 """Adds the steps of a call to a plan and returns its value; raises TypeFault if an argument has a wrong type."""
@@ -135,7 +136,7 @@ def number_of(plan: Plan, term: Term) -> Term:
         return cast(plan, term, DOUBLE)
     if not is_number(term.dtype):
         fault = f"an argument is {spark_name(term.dtype)}, and has to be a number"
-        column = next((name for name, each in plan.columns.items() if each.sql == term.sql), "…")
+        column = next((written(name) for name, each in plan.columns.items() if each.sql == term.sql), "…")
         why = f": {TEXTS_OF_CSV}" if term.dtype == TEXT else ""
         raise TypeFault(fault, f"cast({column} as double), or as another type of numbers{why}")
     return term

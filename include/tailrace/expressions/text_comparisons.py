@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailrace.expressions.expression import parse
 from tailrace.expressions.types import TEXT
+from tailrace.expressions.written_names import written
 
 _TIME = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{2}.*")
 
@@ -25,7 +26,7 @@ class TimeAsText(NamedTuple):
         """The warning about the comparison."""
         return (
             f"{self.column} is text, and is compared with '{self.time}' letter by letter, where a T, a blank or a zone "
-            f"makes another time; as times: cast({self.column} as timestamp)"
+            f"makes another time; as times: cast({written(self.column)} as timestamp)"
         )
 
 

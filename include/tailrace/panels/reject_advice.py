@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tailrace.advice.quoting import scalar
 from tailrace.engine.compiled_query import CompiledQuery
+from tailrace.expressions.written_names import written
 from tailrace.ground.errors import Refused
 from tailrace.panels.cells import cut
 from tailrace.panels.panel import Shown
@@ -60,20 +62,22 @@ class _Reject:
 
 
 def _null(reject: _Reject) -> _Advice | None:
-    name = reject.column
-    text = f"where: {name} is not null, which leaves such records out; or a derived column with a value in its place"
+    name, column = reject.column, written(reject.column)
+    text = f"where: {scalar(f'{column} is not null')}, which leaves such records out"
+    text += "; or a derived column with a value in its place"
     if name in reject.columns.key_parts.values():
-        text += f", as columns: {{{name}: ifnull({name}, 'none')}}; or null_key: group, a group of such records"
+        text += f", as columns: {{{name}: \"ifnull({column}, 'none')\"}}; or null_key: group, a group of such records"
     return None if reject.field is None else _Advice(reject.field, text)
 
 
 def _not_finite(test: str) -> Callable[[_Reject], _Advice | None]:
     def advise(reject: _Reject) -> _Advice | None:
         name = reject.column
-        condition = test.format(name)
+        column = written(name)
+        condition = test.format(column)
         text = f"where: not ({condition}), which leaves such records out"
         if reject.columns.aggregated:
-            text = f'columns: {{{name}: "if({condition}, null, {name})"}}, as aggregates leave nulls out; or {text}'
+            text = f'columns: {{{name}: "if({condition}, null, {column})"}}, as aggregates leave nulls out; or {text}'
         return None if reject.field is None else _Advice(reject.field, text)
 
     return advise
@@ -90,7 +94,7 @@ def _unreadable(reject: _Reject) -> _Advice | None:
 def _unit(unit: str) -> Callable[[_Reject], _Advice | None]:
     def advise(reject: _Reject) -> _Advice | None:
         name = reject.column
-        text = f"a derived column: columns: {{{name}: {unit.format(name)}}}"
+        text = f"a derived column: columns: {{{name}: {unit.format(written(name))}}}"
         return None if reject.field is None else _Advice(reject.field, text)
 
     return advise

@@ -122,9 +122,8 @@ def _over_aggregates(
             raise ExpressionError(position, fault, f"{remedy}answers are read, as in tailrace results --where")
         if column not in names and column != TUPLES:
             near = nearest(column, names)
-            remedy = (
-                f"{f'{near}; or ' if near else ''}max({column}), which is the value of a group, too; or {elsewhere}"
-            )
+            group = f"max({quoted(column)}), which is the value of a group, too; or {elsewhere}"
+            remedy = f"{near}; or {group}" if near else group
             fault = f"{column} is neither in an aggregate, nor the name of one in the list"
             raise ExpressionError(position, fault, remedy)
     return with_calls(value, partial(each_share, text_of=text_of))

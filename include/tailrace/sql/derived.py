@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from sqlglot.tokenizer_core import TokenType
 
-from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.errors import Position
+from tailrace.expressions.written_names import in_backticks, written
 from tailrace.sql.projected import SelectedRows, columns_read
 from tailrace.sql.tokens import TokenSpan, tokenize
 from tailrace.sql.windows import holds_bounds
@@ -29,12 +30,7 @@ def generated_name(text: str) -> str:
 
 def quoted(name: str) -> str:
     """Return a name as SQL text, in quotes unless it is a plain word."""
-    try:
-        piece = tokenize(name)
-        is_word = piece.name == name and piece.tokens[0].token_type is TokenType.VAR
-    except ExpressionError:
-        is_word = False
-    return name if is_word and not holds_bounds(name) else f"`{name.replace('`', '``')}`"
+    return in_backticks(name) if holds_bounds(name) else written(name)
 
 
 class DerivedColumns:

@@ -160,6 +160,7 @@ def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
     refuse_table_names(group, columns.rows.tables)
     if item is None or alias is None:
         written, text = (group if item is None else item.value), group.text[:60]
+        written.expression()  # refuses a name with a blank as such
         raise written.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")
     assert item.alias is not None
     if alias == KEY:

@@ -284,5 +284,9 @@ def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() ->
     (problem,) = kind_of({"all": {"function": "bool_and", "column": "whole"}}).type_problems()
     assert problem.fault == "function bool_and takes booleans, and column whole is of type int64"
     assert "columns: {flag: whole > 0}" in problem.remedy
+    (problem,) = kind_of({"total": {"function": "sum", "column": "a b"}}, {"a b": pa.string()}).type_problems()
+    assert "columns: {number: cast(`a b` as double)}" in problem.remedy
+    (problem,) = kind_of({"all": {"function": "bool_and", "column": "a b"}}, {"a b": pa.int64()}).type_problems()
+    assert 'columns: {flag: "`a b` > 0"}' in problem.remedy
     (problem,) = kind_of({"n": {"function": "count"}, "bad": {"expression": "n + date '2020-01-01'"}}).type_problems()
     assert problem.where.startswith("aggregate.bad.expression: 1:")

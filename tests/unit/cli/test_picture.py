@@ -212,8 +212,9 @@ def test_the_command_shows_the_range_that_is_asked_for(streamed, tmp_path, tailr
         (["--warehouse", "wh", "--output", "no/x.png"], "there is no directory no"),
         (["--warehouse", "wh", "--from", "2020-01-02", "--to", "2020-01-01"], "the range is empty"),
         (["--warehouse", "wh", "--from", "yesterday"], "'yesterday' is no time"),
+        (["--warehouse", "wh", "--key", "NOSUCH"], "is in this range, or of this key"),
     ],
-    ids=["never ran", "form", "directory", "range", "time"],
+    ids=["never ran", "form", "directory", "range", "time", "key"],
 )
 def test_the_command_refuses_what_it_can_not_draw(streamed, tailrace, monkeypatch, arguments, fault):
     monkeypatch.chdir(streamed.home)

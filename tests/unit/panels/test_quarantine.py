@@ -155,7 +155,7 @@ def test_the_line_of_the_file_that_decides_is_named(view):
         ("event_time out of bounds: too far ahead of arrival", "ahead: 1 h", "ahead: 2 d"),
         ("event_time out of bounds: before the earliest accepted", "2019-01-01", "1990-01-01"),
         ("id is null", "    key: key", "    key: key\n    where: id is not null"),
-        ("key is null", "      share: 1 / amount", "      key: ifnull(key, 'none')"),
+        ("key is null", "      share: 1 / amount", "      key: \"ifnull(key, 'none')\""),
         ("key is null", "    null_key: quarantine", "    null_key: group"),
         ("value is NaN", "      share: 1 / amount", '      value: "if(isnan(value), null, value)"'),
         (
@@ -171,6 +171,28 @@ def test_what_is_advised_takes_the_records_or_leaves_them_out(tmp_path, view, re
     write(tmp_path, [{}, BAD[reason], {}])
     assert ask(run(tmp_path)).total == 1
     assert ask(run(tmp_path, QUERY.replace(old, new), "other")).total == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        ("the key is null", '    where: "`the key` is not null"'),
+        ("the key is null", "    columns: {the key: \"ifnull(`the key`, 'none')\"}"),
+        ("the value is NaN", '    columns: {the value: "if(isnan(`the value`), null, `the value`)"}'),
+        ("the value is NaN", "    where: not (isnan(`the value`))"),
+    ],
+)
+def test_what_is_advised_of_names_with_blanks_is_taken_as_it_stands(tmp_path, reason, line):
+    write(tmp_path, [{}, {"key": None}, {"value": float("nan")}, {}])
+    file = tmp_path / "in" / "a.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.rename_columns({"key": "the key", "value": "the value"}), file)
+    text = QUERY.replace("key: key", "key: the key").replace("column: value", "column: the value")
+    text = text.replace("    columns:\n      share: 1 / amount\n", "")
+    advice = {each.reason: each.line.advice for each in ask(run(tmp_path, text)).reasons}
+    assert line.strip() in advice[reason]
+    mended = ask(run(tmp_path, text.replace("    null_key", f"{line}\n    null_key"), "other"))
+    assert [each.reason for each in mended.reasons] == [other for other in advice if other != reason]
 
 
 def test_an_expression_that_fails_is_the_line(tmp_path):

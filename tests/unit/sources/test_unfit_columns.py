@@ -88,14 +88,14 @@ def test_columns_that_only_expressions_read_are_not_named(tmp_path):
     assert "in k: 1.5" in problem.fault
 
 
-def text_problems(path: Path, values: list[Any], **options: str) -> list[Problem]:
-    """What is said of the column w of texts, beside a column of numbers."""
-    columns = with_uses(COLUMNS, key=None, carried={"more": "w"})
+def text_problems(path: Path, values: list[Any], name: str = "w", **options: str) -> list[Problem]:
+    """What is said of a column of texts, beside a column of numbers."""
+    columns = with_uses(COLUMNS, key=None, carried={"more": name})
     sign = options.get("delimiter", ",")
-    rows = [["t", "id", "v", "w"], *([number, number, 1, value] for number, value in enumerate(values))]
+    rows = [["t", "id", "v", name], *([number, number, 1, value] for number, value in enumerate(values))]
     (path / "a.csv").write_text("".join(sign.join(map(str, row)) + "\n" for row in rows))
     source = TypeAdapter(Source).validate_python({"format": "csv", "path": str(path)} | options)
-    return source.text_problems(columns, {"t": "int64", "id": "string", "v": "double", "w": "string"})
+    return source.text_problems(columns, {"t": "int64", "id": "string", "v": "double", name: "string"})
 
 
 def test_a_text_in_a_column_of_numbers_is_named_with_its_line_and_the_remedy(tmp_path):
@@ -103,6 +103,8 @@ def test_a_text_in_a_column_of_numbers_is_named_with_its_line_and_the_remedy(tmp
     assert problem.where == "a.csv, line 4"
     assert problem.fault == "w is 'N/A', so that the column is text; most of its values are numbers"
     assert "try_cast(w as double)" in problem.remedy
+    (problem,) = text_problems(tmp_path, ["N/A", 2, 3], name="w h")
+    assert "try_cast(`w h` as double)" in problem.remedy
     (problem,) = text_problems(tmp_path, ["1,5", "1.5", "2,5", 3], delimiter=";", decimal=",")
     assert problem.fault.startswith("w is '1.5', ")
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from tailrace.expressions.written_names import written
 from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.ground.fields import Name, ResolvedPath, ResolvedPlace, field_error
 from tailrace.ground.files.atomic_files import is_url
@@ -212,7 +213,8 @@ class FileSource(DirectorySource):
             Problem(
                 place_of(f"{file}#{row}", self.format),
                 f"{name} is {text[:_MOST_SHOWN]!r}, so that the column is text; most of its values are numbers",
-                f"columns: {{number: try_cast({name} as double)}}, which makes null of it; or a file without it",
+                f"columns: {{number: try_cast({written(name)} as double)}}, which makes null of it; "
+                "or a file without it",
             )
             for file in list_files(self.path, self.format, self.connection)[:1]
             for name, row, text in file_format.texts_among_numbers(file, names)

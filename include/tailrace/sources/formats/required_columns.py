@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.expressions.expression import Expression
+from tailrace.expressions.written_names import written
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.near_names import nearest
 from tailrace.sources.columns import SourceMapping
@@ -123,7 +124,7 @@ def unfit_problems(where: str, columns: SourceMapping, values: Mapping[str, Any]
 def _role(part: str, columns: SourceMapping) -> tuple[str, str]:
     """Return in words what a part of a tuple is, and its possible values."""
     if columns.is_name(part):
-        example = f"columns: {{name: cast({columns.named()[part]} as string)}}"
+        example = f"columns: {{name: cast({written(columns.named()[part])} as string)}}"
         if part == "id":
             return "an id is a text or an integer", f"a column of texts or integers, such as {example}"
         return "a key is a text, an integer or a boolean", f"a column of these, such as {example}"
