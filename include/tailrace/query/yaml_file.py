@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from tailrace.ground.files.regular_files import open_regular
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where PyYAML has libyaml
 _SYNTAX = yaml.YAMLError, ValueError, OverflowError  # the last two: an escape that stands for no character
+_OF_DATA = (".csv", ".json", ".parquet")
+_LISTED = 1000  # files of a directory, which may have millions
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 FieldPath = tuple[str, ...]
 
@@ -32,7 +36,8 @@ class YamlFile:
         except _SYNTAX:
             root = self._compose_slowly(text)
         if not isinstance(root, yaml.MappingNode):
-            raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
+            remedy = _remedy_of_data(file) or "fields, one a line, beginning with name: ball_load"
+            raise refuse(f"{file}:1", "holds no fields", remedy)
         self.data = self._plain_data(root, ())
 
     @property
@@ -91,7 +96,8 @@ class YamlFile:
         line = mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0)) + 1
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or error
         context = f" in what begins in line {context_mark.line + 1}" if context_mark else ""
-        remedy = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
+        right = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
+        remedy = _remedy_of_data(self.file) or right
         return refuse(f"{self.file}:{line}", f"is no YAML: {reason}{context}", remedy)
 
     def _plain_data(self, node: yaml.Node, path: FieldPath) -> Any:
@@ -122,11 +128,25 @@ def read(path: Path) -> str:
         others = [file.name for file in path.parent.glob("*.y*ml") if file.name != path.name]
         matches = get_close_matches(path.name, others)
         remedy = " or ".join(matches) if matches else "the path of a query file that you may read"
+        remedy = _remedy_of_data(path) or remedy
         raise refuse(str(path), f"cannot be read: {error.strerror}", remedy) from None
     if len(content) > MAX_BYTES:
-        raise refuse(f"{path}", "is larger than 64 KiB, so hardly a query file", "a YAML file of one query")
+        remedy = _remedy_of_data(path) or "a YAML file of one query"
+        raise refuse(f"{path}", "is larger than 64 KiB, so hardly a query file", remedy)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise refuse(f"{path}:{line}", "is not UTF-8", "the file saved as text in UTF-8") from None
+        raise refuse(
+            f"{path}:{line}", "is not UTF-8", _remedy_of_data(path) or "the file saved as text in UTF-8"
+        ) from None
+
+
+def _remedy_of_data(path: Path) -> str | None:
+    """Return the remedy for a file of data, or a directory with some, in place of a query file; None for others."""
+    files = [path]
+    if path.is_dir():
+        with suppress(OSError):
+            files = [*islice(path.iterdir(), _LISTED)]
+    is_data = any(file.suffix.lower() in _OF_DATA and file.is_file() for file in files)
+    return f"tailrace init {path} writes a query file for this data" if is_data else None

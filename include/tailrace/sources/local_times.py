@@ -17,6 +17,7 @@ _OFFSETS_MS = -2_208_988_800_000, 7_258_118_400_000
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY_S = 86_400
+_QUARTER_MS = 900_000  # clocks change at quarters of an hour
 _CACHED_DAYS = 10_000
 
 
@@ -52,6 +53,15 @@ def localised(times_ms: Ints, timezone: str) -> tuple[Ints, NDArray[np.bool_]]:
     before, after = offsets[np.searchsorted(start, local_s, side="right") - 1].T
     gap = before < after
     return np.where(gap, times_ms, times_ms - before * 1000), gap
+
+
+def are_shown_again(times_ms: Ints, timezone: str) -> NDArray[np.bool_]:
+    """Return a mask of the instants (epoch ms) whose local time clocks of a zone show again, after they went back."""
+    zone = ZoneInfo(timezone)
+    quarters, index = np.unique(times_ms // _QUARTER_MS, return_inverse=True)
+    first = [datetime.fromtimestamp(quarter * _QUARTER_MS // 1000, zone) for quarter in quarters.tolist()]
+    is_first = [not time.fold and time.utcoffset() != time.replace(fold=1).utcoffset() for time in first]
+    return np.array(is_first, bool)[index]
 
 
 @lru_cache(maxsize=_CACHED_DAYS)

@@ -63,6 +63,15 @@ def times_as_utc(sources: Mapping[str, SourceMapping], types: Mapping[str, Mappi
     return without_offset
 
 
+def local_zones(
+    sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the streams whose event times have no zone of their own, each with the zone that it declares."""
+    for columns, name, has_zone_of_its_own in _times(sources, types):
+        if name == columns.event_time and not has_zone_of_its_own and columns.timezone is not None:
+            yield columns.stream, columns.timezone
+
+
 def _times(
     sources: Mapping[str, SourceMapping], types: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[SourceMapping, str, bool]]:

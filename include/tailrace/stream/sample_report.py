@@ -12,6 +12,7 @@ from tailrace.engine.other_contents import RepeatedIds, find_repeats
 from tailrace.engine.outlying_times import OutlyingTimes, find_outlying
 from tailrace.ground.arrow.answer_columns import RETRACTED
 from tailrace.ground.words import counted, floored_of
+from tailrace.sources.local_times import are_shown_again
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.rejections import Rejections
@@ -56,7 +57,7 @@ class SampleReport:
     `first_line` names the place of the first rejected record, and the reason; None if none was rejected. `repeats` are
     the records that repeat an id, `outlying` the implausible event times; None if there are none. `floored` are
     the columns with times that are finer than microseconds. `ahead` is the number of accepted records whose event time
-    is after their arrival time.
+    is after their arrival time. `twice` is a warning of local times that clocks show twice.
     """
 
     sample: SourceSample
@@ -70,6 +71,7 @@ class SampleReport:
     outlying: OutlyingTimes | None = None
     floored: frozenset[str] = frozenset()
     ahead: int = 0
+    twice: str | None = None
 
     @property
     def is_unfit(self) -> bool:
@@ -99,6 +101,8 @@ class SampleReport:
             yield f"  warning: {line}"
         if self.floored:
             yield f"  warning: {floored_of(self.sample.stream, self.floored)}"
+        if self.twice is not None:
+            yield f"  warning: {self.twice}"
 
     def doubts(self) -> Iterator[str]:
         """Yield a line for each likely mistake of the query that rejects no record."""
@@ -107,6 +111,20 @@ class SampleReport:
         if self.ahead > _MOST_AHEAD * self.accepted:
             counts = f"{self.ahead:,} of {counted(self.accepted, 'record')}"
             yield f"stream {self.sample.stream}: event_time is after arrival_time in {counts}; are the two swapped?"
+
+    def with_local_times(self, tuples: Sequence[pa.RecordBatch], timezone: str) -> SampleReport:
+        """Return the report with a warning of local event times that clocks of a time zone show twice."""
+        event, position = (
+            np.concatenate([np.asarray(each.column(name)) for each in tuples]) for name in ("event_time", "position")
+        )
+        rows = np.flatnonzero(are_shown_again(event, timezone))
+        if not len(rows):
+            return self
+        times = f"{counted(len(rows), 'event time')} without an offset, first in {self._place(int(position[rows[0]]))}"
+        fault = f"clocks of {timezone} showed twice as they went back: it counts as the first of the two"
+        return replace(
+            self, twice=f"{times}, of those that {fault}; an offset in the text, as +01:00, tells them apart"
+        )
 
     def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
         """Return the report with the sample's repeats and doubtful times; versions of answers are no repeats."""

@@ -21,7 +21,7 @@ from tailrace.sources.lookup.lookup_table import LookupVersion
 from tailrace.sources.lookup.lookups import Versions
 from tailrace.sources.record_place import first_line
 from tailrace.sources.segments import Segment, Types
-from tailrace.sources.time_zones import zone_problems
+from tailrace.sources.time_zones import local_zones, zone_problems
 from tailrace.storage.delta_access import DELTA_TABLES
 from tailrace.storage.delta_dimension import open_dimension
 from tailrace.storage.rejections import Rejections
@@ -121,7 +121,11 @@ def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleR
             floored=before.floored | content.floored,
             first_line=before.first_line or first_line(sample.format, content.quarantine),
         )
-    return [report.with_tuples(tuples[name]) for name, report in reports.items()]
+    reports = {name: report.with_tuples(tuples[name]) for name, report in reports.items()}
+    for name, zone in local_zones(CompiledQuery.declare(query).sources, {n: s.types for n, s in samples.items()}):
+        if tuples[name]:
+            reports[name] = reports[name].with_local_times(tuples[name], zone)
+    return [*reports.values()]
 
 
 def contents_of(

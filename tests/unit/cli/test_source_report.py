@@ -161,3 +161,21 @@ topk: {k: 2, score: price, select: [note]}
     (tmp_path / "query.yaml").write_text(query.replace("score: price", "score: note"))
     refused = tailrace("validate", tmp_path / "query.yaml", "--source", code=2).stderr
     assert "no record has a value of a fitting type in each of at, id, note" in refused
+
+
+@pytest.mark.parametrize(
+    ("zone", "end", "is_warned"),
+    [("Europe/Berlin", "", True), ("Europe/Berlin", "Z", False), ("UTC", "", False), (None, "", False)],
+)
+def test_local_times_that_clocks_show_twice_are_a_warning(tailrace, file, zone, end, is_warned):
+    hours = ("00:30", "02:30", "02:59", "03:00")
+    rows = [f"2024-10-27T{hour}:00{end},{number},a" for number, hour in enumerate(hours)]
+    (file.parent / "orders.csv").write_text("\n".join(["at,id,sku", *rows]) + "\n")
+    if zone is not None:
+        file.write_text(QUERY.replace("    id: id", f"    id: id\n    timezone: {zone}"))
+    shown = tailrace("validate", file, "--source").stdout
+    warning = (
+        "warning: 2 event times without an offset, first in orders.csv, line 3, of those that clocks of Europe/Berlin"
+    )
+    assert (warning in shown) is is_warned
+    assert ("showed twice" in shown) is is_warned

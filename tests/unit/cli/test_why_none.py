@@ -6,6 +6,7 @@ import pytest
 
 import tailrace
 from tailrace.api import why_none
+from tailrace.storage.answer_range import ALL
 from tailrace.storage.layout import Layout
 
 ROWS = {"at": ["2024-05-01T00:00:01Z", "2024-05-01T00:00:05Z"], "id": [1, 2]}
@@ -58,6 +59,16 @@ def test_answers_that_were_not_asked_for_are_no_reason():
     assert run.quality().why_none == ""
 
 
+def test_a_null_key_is_asked_for_by_where():
+    run = query(ROWS | {"key": [None, "null k"]}, key="key").run()
+    for key in ("", "null", "None"):
+        why = run.results(key=key).why_none
+        assert why.endswith("or of this key; some have a key that is null: where 'key is null'"), why
+    assert run.results(key="nil").why_none.endswith("or of this key")
+    assert len(run.results(where="key is null")) == 1
+    assert query(ROWS | {"key": ["a", "b"]}, key="key").run().results(key="null").why_none.endswith("or of this key")
+
+
 def test_the_command_says_why_in_place_of_an_empty_table(tailrace, tmp_path):
     where = "--warehouse", tmp_path / "wh"
     run = query().at(tmp_path / "wh").run(keep_open=True)
@@ -73,6 +84,6 @@ def test_the_command_says_why_in_place_of_an_empty_table(tailrace, tmp_path):
 
 def test_a_table_of_answers_that_is_behind_is_a_reason(tmp_path):
     query().at(tmp_path).run()
-    why = why_none.why_no_answers(Layout.for_query(tmp_path, "none"), is_part=False, is_current=True)
+    why = why_none.why_no_answers(Layout.for_query(tmp_path, "none"), ALL, is_current=True)
     assert why.startswith("no answers: corrections took back the ")
     assert why.endswith(" of the stream, or the table current will have them within a minute")

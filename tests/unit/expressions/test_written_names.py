@@ -58,8 +58,9 @@ def test_other_faults_keep_their_remedies():
 
 
 def test_a_cast_that_is_advised_names_the_column_in_backticks():
+    projection = Projection.parse({"n": "abs(`a b`)"}, None).over({"a b": pa.string()})
     with pytest.raises(ExpressionError) as error_info:
-        Projection.parse({"n": "abs(`a b`)"}, None).over({"a b": pa.string()})
+        projection.run(pa.table({"a b": ["1"]}))
     assert "cast(`a b` as double)" in error_info.value.remedy
     (found,) = times_as_texts("`a b` > '2024-03-30 19:00:00'", {"a b": pa.string()})
     assert "cast(`a b` as timestamp)" in found.words

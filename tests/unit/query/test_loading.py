@@ -454,3 +454,34 @@ aggregate: {function: count}
     with pytest.raises(Refused) as refused:
         parse(Path("q.yaml"), text.replace("COLUMN", ""))
     assert "quote" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.csv", b"at,id\n1,2\n"),
+        ("data.csv", b'"at","id"\n1,2\n'),
+        ("DATA.CSV", b"at,id\n" + b"1,2\n" * 20_000),
+        ("data.csv", b"at,id\n1,\xff\n"),
+        ("data.json", b'{"at": 1}\n{"at": 2}\n'),
+        ("data.parquet", b"PAR1\xff\x00"),
+        ("data/a.csv", b"at,id\n1,2\n"),
+    ],
+)
+def test_data_in_place_of_a_query_file_is_refused_with_the_command_that_writes_one(tmp_path, name, content):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    given = tmp_path / name.partition("/")[0]
+    with pytest.raises(Refused) as error_info:
+        load(given)
+    assert error_info.value.problems[0].remedy == f"tailrace init {given} writes a query file for this data"
+
+
+@pytest.mark.parametrize("name", ["data", "other.txt", "none.csv"])
+def test_what_is_no_data_is_refused_without_that_command(tmp_path, name):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "notes.txt").write_text("a")
+    (tmp_path / "other.txt").write_text("a")
+    with pytest.raises(Refused) as error_info:
+        load(tmp_path / name)
+    assert "tailrace init" not in error_info.value.problems[0].remedy

@@ -19,7 +19,7 @@ from tailrace.engine.compiled_query import CompiledQuery
 from tailrace.ground.errors import Unfit
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.sources.local_times import localised
+from tailrace.sources.local_times import are_shown_again, localised
 from tailrace.sources.time_zones import has_zone
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream import local_stream as app
@@ -116,6 +116,14 @@ def test_a_local_time_that_never_was_is_rejected_and_one_that_was_twice_is_the_f
     times, (reason,) = read(query_of(path, timezone="Europe/Berlin").model_copy())
     assert reason == "at is no time in Europe/Berlin: clocks went forward then"
     assert np.diff(times).tolist() == [2 * HOUR]
+
+
+def test_instants_of_the_first_of_two_hours_are_shown_again() -> None:
+    first = 1_792_886_400_000  # 2026-10-25 02:00 in Berlin, for the first time
+    times = np.array([first - 1, first, first + HOUR - 1, first + HOUR, first + 2 * HOUR, NOON, first])
+    assert are_shown_again(times, "Europe/Berlin").tolist() == [False, True, True, False, False, False, True]
+    assert not are_shown_again(times, "UTC").any()
+    assert not are_shown_again(times[:0], "Europe/Berlin").any()
 
 
 @pytest.mark.parametrize(("timezone", "is_read"), [(None, True), ("Asia/Shanghai", False)])
