@@ -123,6 +123,31 @@ def test_of_query_files_that_share_a_name_none_is_taken(place, host):
         commands.deploy("readings")
 
 
+def test_a_healthy_stream_whose_query_file_was_copied_is_not_to_be_ended(place, host, layout, capsys):
+    copy = place / "queries" / "copy.yaml"
+    copy.write_text((place / "queries" / "readings.yaml").read_text())
+    write_status(layout, wall_ms())
+    host.is_now("running")
+    clash = "two query files are called readings: copy.yaml and readings.yaml; remove one"
+    notes = overview()[2]
+    assert notes[-1] == f"readings: {clash}"
+    assert not any("without a query file" in note for note in notes)
+    commands.status("readings")
+    assert f"WARNING: {clash}" in capsys.readouterr().out.splitlines()
+    (place / "queries" / "third.yaml").write_text(copy.read_text())
+    third = "readings: 3 query files are called readings: copy.yaml and readings.yaml and third.yaml; keep one"
+    assert overview()[2][-1] == third
+
+
+def test_a_stream_that_failed_is_shown_as_that_with_its_reason_below(place, host, layout):
+    layout.stream.mkdir(parents=True)
+    Status("failed", 1, 0, wall_ms(), 3, rows=1, problem="c.csv: it was changed").write(layout)
+    host.is_now("failed", 2)
+    columns, (row,), problems = overview()
+    assert row[columns.index("stream")] == "failed"
+    assert problems == ["readings: c.csv: it was changed"]
+
+
 def test_the_overview_fits_80_columns(gone, monkeypatch, capsys):
     monkeypatch.setattr(screen.out, "width", 80)
     monkeypatch.setattr(tables, "out", screen.out)
@@ -150,7 +175,8 @@ def test_a_query_without_a_driver_yet_is_not_alarming(gone, capsys):
     commands.status("declared")
     assert capsys.readouterr().out.splitlines() == [
         "declared: no driver has started yet",
-        "a run of the DAG stream_declared starts its driver, after a check; so does tailrace deploy declared",
+        "a run of the DAG stream_declared starts its driver, after a check; so does tailrace deploy declared; if a run has "
+        "failed, the log of its task says why",
     ]
     commands.status("begun")
     assert capsys.readouterr().out.startswith("begun: it has no driver\nstreaming, ")

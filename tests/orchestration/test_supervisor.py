@@ -301,7 +301,8 @@ def test_a_missing_command_fails(host, name):
 )
 def test_supervisords_states_map_to_the_interfaces_states(statename, start, code, state, exit_code):
     info = {"statename": statename, "start": start, "stop": 0, "exitstatus": code, "pid": 0, "spawnerr": ""}
-    driver = _driver("flights", info | {"description": "…"})
+    driver = _driver("flights", info | {"description": "…", "stdout_logfile": "/programs/flights.log"})
+    assert driver.log == "/programs/flights.log"
     assert (driver.state, driver.exit_code, driver.pid) == (state, exit_code, None)
     assert (driver.started_ms, driver.stopped_ms) == (start * 1000 or None, None)
 

@@ -30,6 +30,8 @@ class Driver:
     started_ms, stopped_ms : int or None
         Wall-clock times, in whole seconds, of the last start and the last end of a process of the driver; None if there
         was none since its deployment, or since the start of its host.
+    log : str or None
+        The path of its log on the host; None if there is none.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Driver:
     detail: str
     started_ms: int | None = None
     stopped_ms: int | None = None
+    log: str | None = None
 
     @property
     def query(self) -> str:

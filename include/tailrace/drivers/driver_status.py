@@ -65,13 +65,22 @@ class DriverStatus:
     @property
     def _outcome(self) -> str:
         """The consequence of a problem for the driver, as a further line; empty after the driver's end."""
-        if self.reported is None or not self.driver.alive:
+        if self.reported is None or self.reported.state in OVER or not self.driver.alive:
             return ""
         if self.reported.gives_up_ms is not None:
             end = format_time(self.reported.gives_up_ms)
             return f"\n    put right before {end}, the stream goes on; else its driver ends then, and supervise fails"
         how = "waits for it" if self.reported.is_awaiting else "tries again"
         return f"\n    the driver {how}, and supervise watches on, for as long as that takes"
+
+    @property
+    def _why_failed(self) -> str:
+        """The reason of a failure, its first line, and the log that has more if the host has one; else empty."""
+        if self.reported is None or self.reported.state != "failed":
+            return ""
+        reason = (self.reported.problem or "").partition("\n")[0]
+        log = "" if self.driver.log is None else f"its log: {self.driver.log}"
+        return f": {'; '.join(filter(None, (reason, log))) or 'what it printed says why'}"
 
     @property
     def _is_of_earlier(self) -> bool:
@@ -108,7 +117,7 @@ class DriverStatus:
         if self._is_of_earlier:
             parts = [f"the driver before this one {ENDINGS[status.state]}{report_age}; this one has said nothing yet"]
         else:
-            parts = [f"{state}{report_age}"]
+            parts = [f"{state}{report_age}{self._why_failed}"]
         if status.busy_ms is not None:
             busy_for = f" for {_seconds(status.busy_ms)}" if with_ages else ""
             parts += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
@@ -141,7 +150,6 @@ class DriverStatus:
 _STATES = {
     "waiting": "waiting: its source has nothing new that can be read",
     "interrupted": "interrupted: Ctrl-C or a signal ended it",
-    "failed": "failed: its log says why",
     "held": "held: it reads nothing until a place has its answers",
     "quiet": "quiet: nothing came for so long that open windows were closed",
 }

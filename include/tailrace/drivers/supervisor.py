@@ -247,4 +247,4 @@ def _driver(name: str, info: dict[str, Any]) -> Driver:
     alive = state not in ("ended", "failed")
     exit_code = None if alive or (state == "failed" and not code) else code
     started_ms, stopped_ms = (int(info[name]) * 1000 or None for name in ("start", "stop"))
-    return Driver(name, state, pid, exit_code, detail, started_ms, stopped_ms)
+    return Driver(name, state, pid, exit_code, detail, started_ms, stopped_ms, info.get("stdout_logfile") or None)

@@ -31,9 +31,14 @@ def _age_s(status: DriverStatus, time_ms: int | None) -> float | None:
     return None if time_ms is None else (status.now_ms - time_ms) / 1000
 
 
+def _retries(reported: Status) -> bool:
+    """Test whether a driver has a problem that it tries again; the problem of a failed one is the reason of its end."""
+    return reported.problem is not None and reported.state != "failed"
+
+
 GAUGES = {
     "alive": Gauge("whether its host keeps the driver alive", "1 or 0", lambda status, _: status.driver.alive),
-    "problem": Gauge("whether it has a problem that it tries again", "1 or 0", lambda _, of: of.problem is not None),
+    "problem": Gauge("whether it has a problem that it tries again", "1 or 0", lambda _, of: _retries(of)),
     "silence_s": Gauge("since the driver's last report", "s", lambda status, _: _seconds(status.silent_ms)),
     "commit_age_s": Gauge("since the last commit", "s", lambda status, _: _seconds(status.commit_age_ms)),
     "batch_s": Gauge("the longest of the newest batches", "s", lambda _, of: _seconds(of.batch_ms)),

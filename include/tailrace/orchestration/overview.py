@@ -56,9 +56,8 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
         file = "none" if declaration is None else declaration.file.name
         rows.append(_row(name, status, file, uncorrected))
         if declaration is None and status.driver.alive:
-            notes.append(
-                f"{name}: a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
-            )
+            end = f"a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
+            notes.append(f"{name}: {settings.clash(name) or end}")
     return COLUMNS, rows, notes + others
 
 
@@ -121,7 +120,7 @@ def _row(name: str, status: DriverStatus, file: str, uncorrected: str) -> list[s
     committed = "–" if reported.committed is None else format_time(reported.committed)[:19]
     counts = [f"{reported.batches:,}", _count(status.lag_rows), uncorrected]
     totals = [f"{number:,}" for number in (reported.answers, reported.late)]
-    state = reported.state if reported.problem is None else "problem"
+    state = reported.state if reported.problem is None or reported.state == "failed" else "problem"
     return [name, status.driver.state, state, *counts, committed, file, pid, *totals]
 
 

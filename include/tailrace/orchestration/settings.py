@@ -79,6 +79,27 @@ def declared(read_file: Callable[[Path], Declared] = Declared.read) -> tuple[lis
 
     Files that share a query's name are all refused: the order of file names must not decide.
     """
+    by_name, problems = _by_name(read_file)
+    for name, sharing in by_name.items():
+        for each in sharing if len(sharing) > 1 else ():
+            others = " and ".join(other.file.name for other in sharing if other is not each)
+            fault = f"{name} is declared in {others}, too: none of them is taken"
+            problems.append(Problem(f"{each.file}: name", fault, "a name of its own for each query"))
+    return [sharing[0] for sharing in by_name.values() if len(sharing) == 1], problems
+
+
+def clash(name: str) -> str | None:
+    """Describe the query files that share a name; None if at most one has it."""
+    by_name, _ = _by_name(Declared.read)
+    files = [each.file.name for each in by_name.get(name, ())]
+    if len(files) < 2:
+        return None
+    number, remedy = ("two", "remove one") if len(files) == 2 else (str(len(files)), "keep one")
+    return f"{number} query files are called {name}: {' and '.join(files)}; {remedy}"
+
+
+def _by_name(read_file: Callable[[Path], Declared]) -> tuple[dict[str, list[Declared]], list[Problem]]:
+    """Read all query files; return the queries by name, in order of file names, and the problems of faulty files."""
     by_name: dict[str, list[Declared]] = {}
     problems: list[Problem] = []
     for file in sorted(queries().glob("*.y*ml")):
@@ -88,12 +109,7 @@ def declared(read_file: Callable[[Path], Declared] = Declared.read) -> tuple[lis
             problems += refused.problems
             continue
         by_name.setdefault(declaration.query.name, []).append(declaration)
-    for name, sharing in by_name.items():
-        for each in sharing if len(sharing) > 1 else ():
-            others = " and ".join(other.file.name for other in sharing if other is not each)
-            fault = f"{name} is declared in {others}, too: none of them is taken"
-            problems.append(Problem(f"{each.file}: name", fault, "a name of its own for each query"))
-    return [sharing[0] for sharing in by_name.values() if len(sharing) == 1], problems
+    return by_name, problems
 
 
 def find(name: str) -> Declared:

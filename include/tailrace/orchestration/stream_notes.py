@@ -28,7 +28,10 @@ def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
     except Refused:  # it is not declared any more
         declaration = None
     if declaration is not None and status.driver.state == "absent":
-        yield f"a run of the DAG stream_{name} starts its driver, after a check; so does tailrace deploy {name}"
+        failed = "; if a run has failed, the log of its task says why" if status.reported is None else ""
+        yield f"a run of the DAG stream_{name} starts its driver, after a check; so does tailrace deploy {name}{failed}"
+    if declaration is None and (clash := settings.clash(name)) is not None:
+        yield f"WARNING: {clash}"
     try:
         if note := next_settings(layout):
             yield note

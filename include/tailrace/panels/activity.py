@@ -86,7 +86,7 @@ class ActivityEvent(Shown):
         `began`; `ended` (as requested, or at the end of its source), `interrupted`, `failed` or `died` (without a
         report); `problem`.
     text : str or None
-        The state in which a driver ended, or the problem.
+        The state in which a driver ended, the reason of a failure, or the problem.
     """
 
     at: int
@@ -204,6 +204,9 @@ def events_of(observed: list[dict[str, Any]], has_gone: bool = False) -> list[Ac
 def _of_driver(rows: list[dict[str, Any]], has_gone: bool) -> Iterator[ActivityEvent]:
     """Yield the events that one driver's observations show."""
     last = rows[-1]
+    reason = None
+    if last["state"] == "failed":  # its problem is the reason of the end
+        reason, rows = last["problem"], [*rows[:-1], last | {"problem": None}]
     is_over = last["state"] in OVER
     yield ActivityEvent(at=rows[0]["started_at"], what="began")
     stretches = [(problem, list(same)) for problem, same in groupby(rows, key=lambda row: row["problem"])]
@@ -213,7 +216,7 @@ def _of_driver(rows: list[dict[str, Any]], has_gone: bool) -> Iterator[ActivityE
             yield ActivityEvent(at=same[0]["made_at"], until=end, what="problem", text=problem)
     if is_over:
         what: What = last["state"] if last["state"] in CUT_SHORT else "ended"
-        yield ActivityEvent(at=last["made_at"], what=what, text=last["state"])
+        yield ActivityEvent(at=last["made_at"], what=what, text=reason or last["state"])
     elif has_gone:
         yield ActivityEvent(at=last["made_at"], what="died")
 

@@ -71,7 +71,7 @@ class Status:
     coverage : float or None
         The coverage λ over all closed windows.
     rows, late, answers, repeats, quarantined, filtered, unmatched : int
-        Totals over the life of the stream; 0 until the driver starts Spark. `rows` counts accepted records, `repeats`
+        Totals over the life of the stream; 0 until the driver has read them. `rows` counts accepted records, `repeats`
         the accepted ones whose id had come before, `filtered` the records that are left out, and `unmatched` the
         filtered ones that met no row of a lookup.
     busy_ms : int or None
@@ -83,7 +83,8 @@ class Status:
     ahead : str or None
         The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
-        The problems of the source, the disk or the stream, each on its own line; indented lines continue one.
+        The problems of the source, the disk or the stream, each on its own line; indented lines continue one. In the
+        state `failed`, the reason of the end alone.
     is_awaiting : bool
         Whether the only problem is that the source lacks something that may still come.
     gives_up_ms : int or None

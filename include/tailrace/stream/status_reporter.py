@@ -17,6 +17,7 @@ import pyarrow as pa
 from tailrace.engine.progress import Progress
 from tailrace.ground import json_log
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.errors import Refused
 from tailrace.ground.interruptions import is_interruption
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.layout import Layout
@@ -25,6 +26,7 @@ from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import OVER, State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.stream.activity_log import ActivityLog
+from tailrace.stream.failures import Failure
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
 
@@ -142,7 +144,10 @@ class StatusReporter:
 
     @contextmanager
     def until_stopped(self) -> Iterator[None]:
-        """Report that the driver has ended if an exception ends the block, unless another driver reports by now."""
+        """Report that the driver has ended if an exception ends the block, unless another driver reports by now.
+
+        The reason of a failure replaces all earlier problems, as some may be over.
+        """
         try:
             yield
         except BaseException as error:
@@ -151,7 +156,10 @@ class StatusReporter:
                 mine = self._status
                 is_last = last is None or (last.pid, last.started_ms) == (mine.pid, mine.started_ms)
                 if is_last and mine.state not in OVER:
-                    self.report("interrupted" if is_interruption(error) else "failed", mine.rows_left)
+                    if not (is_interrupted := is_interruption(error)):
+                        reason = str(error) if isinstance(error, Refused) else Failure.classify(error).reason
+                        self._change(problem=reason or None, is_awaiting=False, gives_up_ms=None)
+                    self.report("interrupted" if is_interrupted else "failed", mine.rows_left)
             raise
 
     def report_alive(self) -> None:

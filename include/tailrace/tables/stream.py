@@ -162,7 +162,7 @@ _ACTIVITY = {
     "made_at": Column(TIME, "wall-clock time of the observation: every minute, and where the state changes"),
     "started_at": Column(TIME, "wall-clock time at which its driver began"),
     "state": Column(TEXT, "state of the driver, as in `tailrace status`"),
-    "problem": Column(TEXT, "problems that the driver retries or waits out; null: none"),
+    "problem": Column(TEXT, "problems that the driver retries or waits out, or the reason why it failed; null: none"),
     "batches": Column(INT, "number of batches over the life of the stream"),
     "rows": Column(INT, "number of tuples, likewise; null before the driver knows it"),
     "late": Column(INT, "number of late tuples, likewise"),

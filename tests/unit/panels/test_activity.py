@@ -151,6 +151,14 @@ def test_a_driver_that_was_cut_short_has_not_ended(tmp_path: Path, state: str, d
     assert answer.deaths == deaths, "who interrupts a driver means it to end"
 
 
+def test_the_problem_of_a_failed_driver_is_the_reason_of_its_end(tmp_path: Path) -> None:
+    rows = [observation(0, problem="source: away"), observation(1, state="failed", problem="c.csv: it was changed")]
+    answer = shown(tmp_path, rows)
+    assert kinds(answer) == [("failed", 1), ("began", 0), ("problem", 0)]
+    assert [event.text for event in answer.events] == ["c.csv: it was changed", None, "source: away"]
+    assert answer.events[2].until == NOW + MINUTE_MS
+
+
 def test_a_problem_has_its_begin_and_its_end(tmp_path: Path) -> None:
     lost = {"problem": "stream: the disk is full"}
     rows = [observation(0), observation(1, **lost), observation(2, **lost), observation(3), observation(4, **lost)]

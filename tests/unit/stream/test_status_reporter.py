@@ -13,6 +13,7 @@ from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.fence import MARK
 from tailrace.engine.progress import Progress
+from tailrace.ground.errors import Problem, SourceChanged
 from tailrace.ground.interruptions import forget_interruptions, note_interruption
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.storage.layout import Layout
@@ -249,6 +250,33 @@ def test_an_end_by_an_exception_is_reported(layout: Layout, clock: Clock, error:
     with pytest.raises(type(error)), reporter.until_stopped():
         raise error
     assert Status.read(layout).state == state
+
+
+def test_the_reason_of_an_end_takes_the_place_of_earlier_problems(layout: Layout, clock: Clock) -> None:
+    """A problem that is over, but was not yet seen to be, is not the reason of the end."""
+    reporter = StatusReporter(layout)
+    reporter.report_problem("source", "in/archive: this is a directory", gives_up_in_s=60)
+    reporter.report("waiting")
+    reason = SourceChanged([Problem("in/c.csv", "it was changed", "files that stay"), Problem("in/d.csv", "gone", "it")])
+    with pytest.raises(SourceChanged), reporter.until_stopped():
+        raise reason
+    status = Status.read(layout)
+    assert (status.problem, status.gives_up_ms, status.is_awaiting) == (str(reason), None, False)
+    assert len(status.problems) == 2
+    host_view = Driver("query", "starting", None, None, "", log="/programs/query.log")
+    shown = DriverStatus(host_view, status, status.at_ms)
+    assert "tries again" not in str(shown)
+    assert "failed, 0 s ago: in/c.csv: it was changed; its log: /programs/query.log" in shown.facts()
+    unknown = DriverStatus(host_view, replace(status, problem=None), status.at_ms)
+    assert "failed, 0 s ago: its log: /programs/query.log" in unknown.facts()
+
+
+def test_an_interruption_keeps_the_problems(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    reporter.report_problem("source", "it is away")
+    with pytest.raises(KeyboardInterrupt), reporter.until_stopped():
+        raise KeyboardInterrupt
+    assert Status.read(layout).problem == "source: it is away"
 
 
 def test_an_interruption_that_became_another_error_is_none_the_less_one(layout: Layout, clock: Clock) -> None:

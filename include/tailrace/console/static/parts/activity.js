@@ -25,7 +25,7 @@ const WORDS = {
   began: () => "–",
   ended: (event) => (event.text === "drained" ? "as it was asked to" : "at the end of its source"),
   interrupted: () => "Ctrl-C or a signal ended it, as when a driver is stopped by hand",
-  failed: () => "an error ended it: see the driver's log",
+  failed: (event) => (event.text === "failed" ? "an error ended it: see the driver's log" : event.text),
   died: () => "it ended without a report, and another one has begun: see the driver's log",
   problem: (event) => event.text,
 };
