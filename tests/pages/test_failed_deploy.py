@@ -41,7 +41,7 @@ def test_a_misspelt_column_is_red_with_its_reason_once_its_run_has_failed(bed, w
     expect(row.locator(".badge.bad")).to_have_count(0)
     act(head, "Deploy")
     expect(state).to_have_text("deploy failed", timeout=LONG_MS)
-    expect(state.locator(".badge")).to_have_class(re.compile("bad"))
+    expect(state.locator(".badge")).to_have_class(re.compile(r"\bbad\b"))
     expect(head.locator("#summary .lead")).to_contain_text(REASON)
     log = head.get_by_role("list", name="Last runs").get_by_role("link", name="Its log")
     expect(log).to_have_attribute("href", re.compile(rf"/dags/stream_{QUERY}/runs/[^/]+/tasks/check$"))

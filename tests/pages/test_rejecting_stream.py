@@ -38,7 +38,7 @@ def test_a_stream_that_rejects_every_record_is_red_with_the_reason(bed, window, 
     row = streams.locator("#rows tbody tr").filter(has_text=QUERY)
 
     def is_red() -> None:
-        expect(head.locator("#summary .big .badge")).to_have_class(re.compile("bad"))
+        expect(head.locator("#summary .big .badge")).to_have_class(re.compile(r"\bbad\b"))
         expect(head.locator("#summary .big")).to_have_text("broken")
         expect(head.locator("#summary .lead")).to_have_text(WHY)
         expect(row.locator(".badge.bad").first).to_have_text("broken")
