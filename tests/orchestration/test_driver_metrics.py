@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,10 @@ def test_the_mapping_of_statsd_names_gives_the_names_of_the_dashboard():
     assert mapping["name"].replace("$2", match[2]) == "airflow_tailrace_lag_rows"
     assert mapping["labels"] == {"query": "$1"}
     assert match[1] == "readings"
+
+
+def test_the_reason_of_an_end_is_no_problem_that_is_tried_again():
+    gauge = GAUGES["problem"]
+    for state, value in (("streaming", True), ("failed", False)):
+        reported = replace(REPORTED, state=state, problem="c.csv: it was changed")
+        assert gauge.of(status(reported), reported) is value

@@ -121,10 +121,8 @@ class SampleReport:
         if not len(rows):
             return self
         times = f"{counted(len(rows), 'event time')} without an offset, first in {self._place(int(position[rows[0]]))}"
-        fault = f"clocks of {timezone} showed twice as they went back: it counts as the first of the two"
-        return replace(
-            self, twice=f"{times}, of those that {fault}; an offset in the text, as +01:00, tells them apart"
-        )
+        fault = f"clocks of {timezone} showed twice as they went back, and count as the first of the two"
+        return replace(self, twice=f"{times}: {fault}; an offset in the text, as +01:00, tells them apart")
 
     def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
         """Return the report with the sample's repeats and doubtful times; versions of answers are no repeats."""

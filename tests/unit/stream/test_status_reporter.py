@@ -257,7 +257,9 @@ def test_the_reason_of_an_end_takes_the_place_of_earlier_problems(layout: Layout
     reporter = StatusReporter(layout)
     reporter.report_problem("source", "in/archive: this is a directory", gives_up_in_s=60)
     reporter.report("waiting")
-    reason = SourceChanged([Problem("in/c.csv", "it was changed", "files that stay"), Problem("in/d.csv", "gone", "it")])
+    reason = SourceChanged(
+        [Problem("in/c.csv", "it was changed", "files that stay"), Problem("in/d.csv", "gone", "it")]
+    )
     with pytest.raises(SourceChanged), reporter.until_stopped():
         raise reason
     status = Status.read(layout)
