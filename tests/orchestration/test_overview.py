@@ -128,7 +128,7 @@ def test_a_healthy_stream_whose_query_file_was_copied_is_not_to_be_ended(place, 
     copy.write_text((place / "queries" / "readings.yaml").read_text())
     write_status(layout, wall_ms())
     host.is_now("running")
-    clash = "two query files are called readings: copy.yaml and readings.yaml; remove one"
+    clash = "2 query files are called readings: copy.yaml and readings.yaml; keep one"
     notes = overview()[2]
     assert notes[-1] == f"readings: {clash}"
     assert not any("without a query file" in note for note in notes)
@@ -175,8 +175,8 @@ def test_a_query_without_a_driver_yet_is_not_alarming(gone, capsys):
     commands.status("declared")
     assert capsys.readouterr().out.splitlines() == [
         "declared: no driver has started yet",
-        "a run of the DAG stream_declared starts its driver, after a check; so does tailrace deploy declared; if a run has "
-        "failed, the log of its task says why",
+        "a run of the DAG stream_declared starts its driver, after a check; so does tailrace deploy declared; "
+        "if a run has failed, the log of its task says why",
     ]
     commands.status("begun")
     assert capsys.readouterr().out.startswith("begun: it has no driver\nstreaming, ")

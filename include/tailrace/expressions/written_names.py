@@ -20,9 +20,8 @@ def in_backticks(name: str) -> str:
 
 def written(name: str) -> str:
     """Return a column's name as an expression reads it: in backticks unless it is a plain word."""
-    tokens = _tokens(name)
-    is_word = len(tokens) == 1 and tokens[0].token_type is TokenType.VAR and tokens[0].text == name
-    return name if is_word else in_backticks(name)
+    is_word = [(token.token_type, token.text) for token in _tokens(name)] == [(TokenType.VAR, name)]
+    return name if is_word and not name[0].isdigit() else in_backticks(name)
 
 
 def name_with_blanks(text: str) -> str | None:

@@ -92,10 +92,7 @@ def clash(name: str) -> str | None:
     """Describe the query files that share a name; None if at most one has it."""
     by_name, _ = _by_name(Declared.read)
     files = [each.file.name for each in by_name.get(name, ())]
-    if len(files) < 2:
-        return None
-    number, remedy = ("two", "remove one") if len(files) == 2 else (str(len(files)), "keep one")
-    return f"{number} query files are called {name}: {' and '.join(files)}; {remedy}"
+    return f"{len(files)} query files are called {name}: {' and '.join(files)}; keep one" if files[1:] else None
 
 
 def _by_name(read_file: Callable[[Path], Declared]) -> tuple[dict[str, list[Declared]], list[Problem]]:

@@ -11,7 +11,7 @@ from tailrace.expressions.projection import Projection
 from tailrace.expressions.text_comparisons import times_as_texts
 from tailrace.expressions.written_names import name_with_blanks, written
 
-NAMES = {"energy": "energy", "energy kWh": "`energy kWh`", "a`b": "`a``b`", "select": "`select`", "1st": "1st"}
+NAMES = {"energy": "energy", "energy kWh": "`energy kWh`", "a`b": "`a``b`", "select": "`select`", "1st": "`1st`"}
 
 
 @pytest.mark.parametrize(("name", "text"), [*NAMES.items(), ("größe", "größe"), ("a'b", "`a'b`"), ("", "``")])

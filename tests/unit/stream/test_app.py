@@ -62,7 +62,9 @@ def test_a_refused_run_keeps_the_numbers_of_what_is_committed_and_says_why(tmp_p
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.for_query(tmp_path / "wh", "readings")
     run(query, tmp_path / "wh", RunOptions(flush=False))
     before = WarehouseStream.read(layout).reported
-    assert before.batches and before.committed and before.rows
+    assert before.batches
+    assert before.committed
+    assert before.rows
     write_files(TUPLES, tmp_path / "in", [0, 70])
     with pytest.raises(SourceChanged) as refused:
         run(query, tmp_path / "wh")
