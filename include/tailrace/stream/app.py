@@ -90,7 +90,6 @@ def run(
         reporter = StatusReporter(layout, options.grace_s, None if manifest is None else activity)
         stack.enter_context(reporter.until_stopped())
         if manifest is not None:
-            reporter.starting(committed_batches(layout))  # first, so that a refused run keeps the committed numbers
             query = query.fixed_by(manifest.structure)
             compiled = CompiledQuery.declare(query).bind(manifest.types)
             sources = reopen(partial(open_sources, compiled, manifest), options.live, reporter)
@@ -153,7 +152,7 @@ def _run_batches(
 ) -> int:
     """Run the planned batches, then plan and run further ones; return the number of batches run."""
     committed = committed_batches(layout)
-    reporter.report("starting")
+    reporter.starting(committed)
     buffer_s = query.answers.buffer.total_seconds()
     deliveries = [Delivery(place, reporter, buffer_s=buffer_s) for place in places_of(layout, query, pipeline.kind)]
     is_done = planner.batches == committed and not planner.options.live  # all planned batches
